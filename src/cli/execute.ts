@@ -46,18 +46,25 @@ export const workCommand = (common: () => Common) =>
     .description("add workers to the runs of this workspace, also from another machine; Ctrl-C stops them")
     .argument("[run]", "only this run; exits when the run ends")
     .option("--workers <n>", "maximum number of tasks in progress at once", count)
-    .option("--database <url>", "PostgreSQL address of the runs; in an empty folder it makes a workspace for the worker")
+    .option(
+      "--database <url>",
+      "PostgreSQL address of the runs; in an empty folder it makes a workspace for the worker",
+    )
     .action(async (run, { workers, database }) => {
       const root = database === undefined ? undefined : unwrap(await rootOfWorker(common(), database));
       const open = { root, database };
-      await withApp(common(), async (app) => {
-        if (run && !(await app.runs.find(run)))
-          return complain(common(), (await noSuch(app.db.read, "run", run)).problem);
-        const done = await watched(app, common(), async () =>
-          app.host.work(run, { workers, by: nameOf(await localPerson(app, common())) }),
-        );
-        if (!done.ok) complain(common(), done.problem);
-      }, open);
+      await withApp(
+        common(),
+        async (app) => {
+          if (run && !(await app.runs.find(run)))
+            return complain(common(), (await noSuch(app.db.read, "run", run)).problem);
+          const done = await watched(app, common(), async () =>
+            app.host.work(run, { workers, by: nameOf(await localPerson(app, common())) }),
+          );
+          if (!done.ok) complain(common(), done.problem);
+        },
+        open,
+      );
     });
 
 async function rootOfWorker({ dir }: Common, url: string): Promise<Result<string>> {

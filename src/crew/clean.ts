@@ -89,11 +89,7 @@ async function unusedSetups({ config, runs }: CrewApp, cleaned: string[]): Promi
 
 type Leftovers = { run: string; branches: string[]; checkouts: string[]; stored: number; kept: z.infer<typeof kept>[] };
 
-async function leftovers(
-  { config, db, git, packs }: CrewApp,
-  run: string,
-  unmerged: boolean,
-): Promise<Leftovers> {
+async function leftovers({ config, db, git, packs }: CrewApp, run: string, unmerged: boolean): Promise<Leftovers> {
   // The branch of work that was accepted on another machine.
   if (packs.isOn()) await packs.accepted(run, { setBranch: await packs.hasAccepted(run) });
   const listed = await git.text([
@@ -123,7 +119,13 @@ async function leftovers(
   const isKept = (branch: string) => stays.some((one) => one.branch === branch);
   const isAcceptedKept = isKept(acceptedBranch(run));
   const stored = isAcceptedKept ? 0 : await packs.bytes(run);
-  return { run, checkouts, stored, kept: stays, branches: branches.map((one) => one.branch).filter((one) => !isKept(one)) };
+  return {
+    run,
+    checkouts,
+    stored,
+    kept: stays,
+    branches: branches.map((one) => one.branch).filter((one) => !isKept(one)),
+  };
 
   /** A squash leaves no trace in the history of the branch, but one in the record. */
   async function isSquashed(branch: string): Promise<boolean> {

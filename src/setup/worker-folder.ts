@@ -50,7 +50,13 @@ export async function workerFolder({ folder: given, url, env, onWait }: Options)
         "refused",
         "the entries of this workspace are files of one machine, which workers on other machines cannot read; move them into the database first, where the repository is: scriptorium store move database",
       );
-    return await write(db, root ?? join(folder, recorded.prefix), root === undefined ? folder : undefined, recorded, env);
+    return await write(
+      db,
+      root ?? join(folder, recorded.prefix),
+      root === undefined ? folder : undefined,
+      recorded,
+      env,
+    );
   } finally {
     await db.close();
   }

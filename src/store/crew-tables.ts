@@ -44,6 +44,7 @@ export interface RunRow {
   ended_at: string | null;
   version: number;
   carried_by: string | null;
+  carrier_until: number | null;
 }
 
 export interface GitPackRow {

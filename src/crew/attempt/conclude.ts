@@ -3,7 +3,17 @@ import { lastAttempt } from "../../store/queries/attempts.ts";
 import { type RunTask, runTask } from "../../store/queries/runs.ts";
 import type { Task } from "../../tasks/task.ts";
 import { returnReason } from "../rules/failure.ts";
-import { aboutTask, deliverableHash, done, held, lost, released, type StageResult, stop, unreachable } from "./attempt.ts";
+import {
+  aboutTask,
+  deliverableHash,
+  done,
+  held,
+  lost,
+  released,
+  type StageResult,
+  stop,
+  unreachable,
+} from "./attempt.ts";
 import type { Crew } from "./crew.ts";
 import { gateOf, gateReason } from "./gate.ts";
 import { learn } from "./learn.ts";

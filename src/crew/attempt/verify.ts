@@ -13,7 +13,18 @@ import { contextFor } from "../record/task-context.ts";
 import { boundsFor } from "../rules/breakers.ts";
 import type { Criterion } from "../rules/plan.ts";
 import { noFilesChanged, noneAsked, type Said, type SystemFail, verifierSaysFail } from "../rules/verdict.ts";
-import { aboutTask, deskAt, done, held, lost, released, type StageResult, stop, unreachable, waiting } from "./attempt.ts";
+import {
+  aboutTask,
+  deskAt,
+  done,
+  held,
+  lost,
+  released,
+  type StageResult,
+  stop,
+  unreachable,
+  waiting,
+} from "./attempt.ts";
 import { checkout } from "./checkout.ts";
 import { type Checked, runChecks } from "./checks.ts";
 import type { Crew } from "./crew.ts";

@@ -345,8 +345,7 @@ export function worktrees({ git, packs: given, folder: home, guarded, author }: 
     /** Records what a run starts from, so that other machines can fetch it; nothing where commits are not stored. */
     begin: async (run: string): Promise<Result<true>> => stored()?.begin(run, newStart) ?? ok(true),
     /** Stores a commit of a run, so that other machines can fetch it; nothing where commits are not stored. */
-    publish: async (run: string, commit: string): Promise<Result<true>> =>
-      stored()?.publish(run, commit) ?? ok(true),
+    publish: async (run: string, commit: string): Promise<Result<true>> => stored()?.publish(run, commit) ?? ok(true),
     /** Refused, with the reason, if this repository lacks the accepted work or the commits and cannot fetch them. */
     async reach(run: string, commits: readonly (string | null)[] = []): Promise<Result<true>> {
       const wanted = commits.filter((one) => one !== null);
@@ -358,11 +357,18 @@ export function worktrees({ git, packs: given, folder: home, guarded, author }: 
       }
       for (const commit of wanted)
         if (!(await git.commitAt(commit)))
-          return refuse("not_found", `this repository lacks commit ${commit} of run ${run}, and the database does not have it`);
+          return refuse(
+            "not_found",
+            `this repository lacks commit ${commit} of run ${run}, and the database does not have it`,
+          );
       return ok(true);
     },
     /** The commit and tree of a branch, or of the recorded commit if the branch is gone. */
-    async tip(run: string, branch: string, recorded: string | null): Promise<{ commit: string; tree: string } | undefined> {
+    async tip(
+      run: string,
+      branch: string,
+      recorded: string | null,
+    ): Promise<{ commit: string; tree: string } | undefined> {
       const isHere = (await git.commitAt(`refs/heads/${branch}`)) !== undefined;
       if (!isHere && recorded) await stored()?.fetch(run, [recorded]);
       for (const name of [`refs/heads/${branch}`, ...(recorded ? [recorded] : [])]) {

@@ -11,7 +11,6 @@ import type { CrewApp } from "../record/crew-app.ts";
 import { failureRecord } from "../record/failure-record.ts";
 import { draftChange, failChange, findChange, freeChange, proposeChange } from "../record/plan-changes.ts";
 import { reportKinds, sectionsText } from "../rules/agent-report.ts";
-import { acceptedBranch } from "../rules/branches.ts";
 import { type PlanTask, taskNumber } from "../rules/plan.ts";
 import type { StoredPlanChange } from "../rules/replan.ts";
 import { type ReplanRecord, replanContext } from "../rules/replan-context.ts";

@@ -4,7 +4,6 @@ import { runTask, tasksOfRun } from "../../store/queries/runs.ts";
 import { checksOfTask, verdictsOf } from "../../store/queries/verdicts.ts";
 import { wordsFor } from "../../tasks/state-words.ts";
 import { fromRow, shownState } from "../../tasks/task.ts";
-import { acceptedBranch } from "../rules/branches.ts";
 import { behindIn, failureOf, impactOf } from "../rules/failure.ts";
 import type { FailureRecord } from "../rules/report-context.ts";
 import type { CrewApp } from "./crew-app.ts";

@@ -68,7 +68,10 @@ export function openRunPacks({ db, git, now, log, config }: Deps) {
   async function begin(run: string, start: () => Promise<string>): Promise<Result<true>> {
     if (await findRunBranch(db.read, run)) return ok(true);
     if (isWorkers())
-      return refuse("refused", `run ${run} has not been started on a machine with the repository, so its files are missing`);
+      return refuse(
+        "refused",
+        `run ${run} has not been started on a machine with the repository, so its files are missing`,
+      );
     const base = (await git.commitAt(refOf(run))) ?? (await start());
     const stored = await storeBase(run, base);
     if (!stored.ok) log.warn({ run, problem: stored.problem.message }, "base-not-stored");
@@ -81,11 +84,13 @@ export function openRunPacks({ db, git, now, log, config }: Deps) {
     const known = await packOfBase(db.read, commit);
     const isLinked =
       known !== undefined &&
-      (await db.write((tx) => link(tx, known)).then(
-        () => true,
-        // The last run with this pack was cleaned meanwhile.
-        () => false,
-      ));
+      (await db
+        .write((tx) => link(tx, known))
+        .then(
+          () => true,
+          // The last run with this pack was cleaned meanwhile.
+          () => false,
+        ));
     if (isLinked) return ok(true);
     return withPack({ commit, without: [], shallow: commit }, (pack) => store(pack, (tx) => link(tx, pack.id)));
   }

@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod";
-import { readYaml } from "../../kernel/yaml.ts";
 import { configName } from "../../config/environment.ts";
+import { readYaml } from "../../kernel/yaml.ts";
 import type { Query } from "../../store/database.ts";
 import { parseJsonOr } from "../../store/json.ts";
 import { findMeta, setMeta } from "../../store/queries/meta.ts";

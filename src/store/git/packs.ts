@@ -22,7 +22,9 @@ const windowMemory = "64m";
 /** Writes the objects of a commit to a pack in an empty folder. Git calculates the same id from the bytes of a pack. */
 export async function writePack(git: Git, folder: string, { commit, without, shallow }: Wanted): Promise<PackFile> {
   await mkdir(folder, privateFolder);
-  const input = [`--shallow ${shallow}`, commit, ...without.map((one) => `^${one}`)].map((line) => `${line}\n`).join("");
+  const input = [`--shallow ${shallow}`, commit, ...without.map((one) => `^${one}`)]
+    .map((line) => `${line}\n`)
+    .join("");
   const options = ["--revs", "--quiet", "--threads=1", `--window-memory=${windowMemory}`];
   const id = await git.text(["pack-objects", ...options, join(folder, "pack")], input);
   const file = join(folder, `pack-${id}.pack`);
