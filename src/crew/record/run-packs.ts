@@ -161,7 +161,7 @@ export function openRunPacks({ db, git, now, log, config }: Deps) {
   async function bring(run: string, commit: string, stored: ReadonlyMap<string, StoredCommit>): Promise<Result<true>> {
     if (await isHere(commit)) return ok(true);
     const found = stored.get(commit);
-    if (!found) return refuse("not_found", `commit ${commit} of run ${run} is neither here nor in the database`);
+    if (!found) return refuse("not_found", await whyNotStored(run, commit));
     // A history that ends early would confuse git in a person's clone, e.g. when they fetch.
     if (found.isBase && !isWorkers())
       return refuse(
@@ -179,6 +179,12 @@ export function openRunPacks({ db, git, now, log, config }: Deps) {
     return (await isHere(commit))
       ? ok(true)
       : refuse("not_found", `the pack ${pack.id} in the database lacks commit ${commit} of run ${run}`);
+  }
+
+  async function whyNotStored(run: string, commit: string): Promise<string> {
+    if ((await findRunBranch(db.read, run))?.base_id !== commit)
+      return `commit ${commit} of run ${run} is neither here nor in the database`;
+    return `the files that run ${run} started from are not in the database, because they exceed crew.pack_mb; raise it, or work in a clone that has commit ${commit}`;
   }
 
   async function* chunksIn(pack: string, count: number): AsyncGenerator<Buffer> {
