@@ -4,7 +4,7 @@ import { ok, type Result, refuse } from "../kernel/result.ts";
 import { noSuch } from "../store/no-such.ts";
 import type { Staff } from "./agent/staff.ts";
 import type { Crew } from "./attempt/crew.ts";
-import { abandonedRuns } from "./record/carrier.ts";
+import { abandonedRuns, leaseEnd } from "./record/carrier.ts";
 import type { CrewApp } from "./record/crew-app.ts";
 import type { CrewAgents, CrewPool, ExecuteOptions, News, Outcome, RunHost, RunInProgress } from "./record/run-host.ts";
 import { recordWorkspace } from "./record/workspace-record.ts";
@@ -111,7 +111,9 @@ export function openRunHost(
       const now = await app.runs.find(run);
       // Agents of a paused run may still be ending their stage: it goes on beside them.
       const goesOn =
-        now && isPaused(now) && !isBudgeted(budget) ? await app.runs.step(run, { type: "start" }, by) : undefined;
+        now && isPaused(now) && !isBudgeted(budget)
+          ? await app.runs.step(run, { type: "start" }, by, { carrier_until: await leaseEnd(app) })
+          : undefined;
       if (now?.state === "running" || goesOn?.ok) {
         const read = await app.runs.readBack(run, by);
         if (!read.ok) return read;

@@ -192,7 +192,7 @@ export async function takeOverRuns(crew: Crew, { run, isCarried, kind }: Wanted)
   for (const one of found) {
     const ready = checkReady(crew, executingParts);
     const able = ready.ok ? await crew.trees.reach(one.run) : ready;
-    if (!able.ok) app.log.warn({ run: one.run, problem: able.problem.message }, "run-not-taken-over");
+    if (!able.ok) app.log.info({ run: one.run, problem: able.problem.message }, "run-not-taken-over");
     else if (await takeOver(app, one, carrierOf(kind))) taken.push(one);
   }
   return taken;
@@ -201,6 +201,9 @@ export async function takeOverRuns(crew: Crew, { run, isCarried, kind }: Wanted)
 /** How often a process looks for runs that nobody executes any more. */
 const takeOverMs = 3000;
 
+/** How long a worker leaves a run to others after a stage of it could not go on here. */
+const leaveMs = 60_000;
+
 /**
  * Works on runs that other processes execute, until the signal aborts or the given run is over; a run that its process
  * has left is taken over. Refused if this process cannot work on the given run.
@@ -208,8 +211,8 @@ const takeOverMs = 3000;
 export async function joinRuns(crew: Crew, run: string | undefined, options: Options): Promise<Result<true>> {
   const { app } = crew;
   const carrying = carryAbandoned(crew, run, options);
-  /** Runs that this process cannot work on; others may. */
-  const skips = new Set<string>();
+  /** Runs that this process could not work on, and until when it leaves them to others. */
+  const left = new Map<string, number>();
   try {
     const reason = await runStages(
       crew,
@@ -217,13 +220,13 @@ export async function joinRuns(crew: Crew, run: string | undefined, options: Opt
       {
         ...options,
         serving: true,
-        skips,
+        skips: () => [...left].flatMap(([of, end]) => (performance.now() < end ? [of] : [])),
         async onStop({ reason: why, task }) {
           const of = (await app.tasks.find(task))?.run;
           if (!of) return false;
           if (carrying.has(of)) await app.runs.step(of, { type: "stop", reason: why }, options.by);
           else {
-            skips.add(of);
+            left.set(of, performance.now() + leaveMs);
             app.log.warn({ run: of, reason: why }, "run-left-to-others");
           }
           return of !== run;
@@ -367,7 +370,7 @@ type Stopping = {
   /** Another process has the run: stages in progress end, and nothing new starts. */
   lost?: AbortSignal;
   /** Runs that this process leaves to others. */
-  skips?: ReadonlySet<string>;
+  skips?: () => readonly string[];
   /** True if the pool goes on with other runs. */
   onStop?(stopped: { reason: string; task: string }): Promise<boolean>;
   onEnd?(task: string): Promise<void>;

@@ -1,5 +1,6 @@
 import { delayBefore } from "../../agents/model/failure.ts";
 import { processName, processState } from "../../kernel/process-name.ts";
+import { storageProblem } from "../../kernel/storage-problem.ts";
 import { betweenStages, heldIn, runningRuns, type StageState } from "../../store/queries/crew-queue.ts";
 import { type Changes, watchChanges } from "../../store/wait-for-change.ts";
 import { type JobResult, jobPool } from "../../tasks/job-pool.ts";
@@ -31,7 +32,7 @@ type Options = {
   /** A run cannot go on. `failed`: because a stage threw an error. */
   onStop(stopped: { reason: string; task: string; failed: boolean }): void | Promise<void>;
   /** Runs whose stages are left to other processes. */
-  skips?: ReadonlySet<string>;
+  skips?: () => readonly string[];
   /** True if this process carries the run, and so says of it what it waits for. */
   carries?: boolean;
   /** A stage ended, before the next one of its task can start. */
@@ -41,7 +42,7 @@ type Options = {
 /** Stages of runs on a pool of workers: the one pool of `execute`, of `work`, and of the library's crew. */
 export async function openStagePool(
   crew: Crew,
-  { run, stages: kinds, signal, onStop, onEnd, skips = new Set(), carries = false }: Options,
+  { run, stages: kinds, signal, onStop, onEnd, skips = () => [], carries = false }: Options,
 ) {
   const { app } = crew;
   const name = processName();
@@ -71,6 +72,8 @@ export async function openStagePool(
     },
     async onError(error, { task }) {
       app.log.error({ error: String(error), task }, "stage-failed");
+      // The claim expires, or is kept by a process that still reaches the database; the run can go on after that.
+      if (storageProblem(error)?.details?.reason === "unavailable") return;
       const reason = `a stage failed: ${error instanceof Error ? error.message : String(error)}`;
       await onStop({ reason, task, failed: true });
     },
@@ -177,7 +180,7 @@ type Finding = {
   kinds: Stages;
   changes: Changes;
   isStopping: () => boolean;
-  skips: ReadonlySet<string>;
+  skips(): readonly string[];
   lacks(run: string, reason: string | undefined): Promise<void>;
 };
 
@@ -240,7 +243,8 @@ async function findStage(
   { run, kinds, worker, isFree, signal, excluded, skips, lacks }: Search,
 ): Promise<Stage | undefined> {
   const { app } = crew;
-  const waiting = (await betweenStages(app.db.read, run, waitingStates[kinds], excluded + 1, [...skips])).find(
+  const left = skips();
+  const waiting = (await betweenStages(app.db.read, run, waitingStates[kinds], excluded + 1, left)).find(
     ({ id }) => isFree(id),
   );
   if (waiting) {
@@ -255,7 +259,7 @@ async function findStage(
   if (kinds === "verify") return undefined;
   // Tasks of a run that has not started are not claimed: a person may still change its plan.
   const runs = await runningRuns(app.db.read);
-  for (const candidate of runs.filter((one) => (run ?? one) === one && !skips.has(one))) {
+  for (const candidate of runs.filter((one) => (run ?? one) === one && !left.includes(one))) {
     // Claimed and released again, a task would look as if somebody had tried it.
     const there = await crew.trees.reach(candidate);
     await lacks(candidate, there.ok ? undefined : there.problem.message);

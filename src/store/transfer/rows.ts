@@ -4,10 +4,13 @@ import { type Row, readRows, type TableShape } from "../queries/transfer.ts";
 import { ownKeys } from "./tables.ts";
 
 const rowsAtOnce = 500;
+/** Each has half a megabyte. */
+const chunksAtOnce = 16;
 
 /** Every carried row of a table, in batches. */
 export async function* rowsOf(query: Query, shape: TableShape): AsyncGenerator<Row[]> {
-  const limit = Math.max(1, Math.min(rowsAtOnce, Math.floor(30_000 / shape.columns.length)));
+  const most = shape.name === "git_pack_chunks" ? chunksAtOnce : rowsAtOnce;
+  const limit = Math.max(1, Math.min(most, Math.floor(30_000 / shape.columns.length)));
   for (let after: unknown[] | undefined; ; ) {
     const rows = await readRows(query, { ...shape, after, limit });
     const last = rows.at(-1);
