@@ -6,7 +6,7 @@ import type { Log } from "../../kernel/log.ts";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
 import type { Database, Query } from "../../store/database.ts";
 import type { Git } from "../../store/git/git.ts";
-import { addPack, chunksOf, type PackFile, writePack } from "../../store/git/packs.ts";
+import { addPack, chunksOf, isObjectId, type PackFile, writePack } from "../../store/git/packs.ts";
 import {
   completePack,
   deleteCommitsOf,
@@ -195,7 +195,7 @@ export function openRunPacks({ db, git, now, log, config }: Deps) {
     }
   }
 
-  const isHere = async (commit: string) => (await git.commitAt(`${commit}`)) !== undefined;
+  const isHere = async (commit: string) => isObjectId(commit) && (await git.commitAt(commit)) !== undefined;
 
   /** Before the commit is there, so that git never misses its parents. */
   async function endHistoryAt(commit: string): Promise<void> {

@@ -8,14 +8,14 @@ import { parseJsonOr } from "../../store/json.ts";
 import { findMeta, setMeta } from "../../store/queries/meta.ts";
 import type { CrewApp } from "./crew-app.ts";
 
-/** What a worker without a repository needs to know of the workspace. */
+/** What a worker without a repository needs to know of the workspace. Its paths must not lead out of its folder. */
 const recorded = z.object({
   /** The folder of the workspace in its repository: "" or "docs/". */
-  prefix: z.string().regex(/^(?:[^/\0]+\/)*$/),
+  prefix: z.string().regex(/^(?:(?!\.{1,2}\/|\.git\/)[^/\0]+\/)*$/i),
   /** The format of git's object names. */
   format: z.enum(["sha1", "sha256"]),
   store: z.enum(["files", "database", "module"]),
-  wiki: z.string(),
+  wiki: z.string().regex(/^(?!\.{1,2}(?:\/|$))[\w.-]+(?:\/(?!\.{1,2}(?:\/|$))[\w.-]+)*$/),
   /** scriptorium.yaml without the keys that belong to one machine. */
   settings: z.string(),
 });

@@ -16,6 +16,8 @@ type Wanted = {
   shallow: string;
 };
 
+export const isObjectId = (text: string) => /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/.test(text);
+
 /** Git delta search uses no more memory than this, whatever the size of the files. */
 const windowMemory = "64m";
 
@@ -55,6 +57,8 @@ export async function addPack(
   chunks: AsyncIterable<Buffer>,
   { isChecked }: { isChecked: boolean },
 ): Promise<void> {
+  // It becomes a file name, and comes from the database.
+  if (!isObjectId(id)) throw new Error(`${JSON.stringify(id)} is not the id of a pack`);
   const { commonDir } = await git.place();
   const incoming = join(commonDir, "objects", `incoming-${process.pid}-${id}`);
   await mkdir(incoming, { recursive: true });
