@@ -1,7 +1,7 @@
 import { delayBefore } from "../../agents/model/failure.ts";
 import { processName, processState } from "../../kernel/process-name.ts";
 import { storageProblem } from "../../kernel/storage-problem.ts";
-import { betweenStages, heldIn, runningRuns, type StageState } from "../../store/queries/crew-queue.ts";
+import { betweenStages, heldIn, runningRuns, type StageState, stateOfRun } from "../../store/queries/crew-queue.ts";
 import { type Changes, watchChanges } from "../../store/wait-for-change.ts";
 import { type JobResult, jobPool } from "../../tasks/job-pool.ts";
 import type { RunStep } from "../rules/run.ts";
@@ -264,6 +264,8 @@ async function findStage(
     const there = await crew.trees.reach(candidate);
     await lacks(candidate, there.ok ? undefined : there.problem.message);
     if (!there.ok) continue;
+    // A fetch takes long enough for a person to pause the run.
+    if (app.packs.isOn() && (await stateOfRun(app.db.read, candidate)) !== "running") continue;
     const holder = `${worker}/worker`;
     const began = performance.now();
     const claim = await app.tasks.claim(holder, candidate);
