@@ -4,7 +4,7 @@ import { ok, type Result, refuse } from "../kernel/result.ts";
 import { noSuch } from "../store/no-such.ts";
 import type { Staff } from "./agent/staff.ts";
 import type { Crew } from "./attempt/crew.ts";
-import { abandonedRuns, leaseEnd } from "./record/carrier.ts";
+import { abandonedRuns, leaseEnd, takeOverMs } from "./record/carrier.ts";
 import type { CrewApp } from "./record/crew-app.ts";
 import type { CrewAgents, CrewPool, ExecuteOptions, News, Outcome, RunHost, RunInProgress } from "./record/run-host.ts";
 import { recordWorkspace } from "./record/workspace-record.ts";
@@ -20,9 +20,6 @@ export type HostOptions = {
 
 /** The tools of agents; loaded on first use. */
 type Tools = Pick<Staff, "operationsFor" | "serveTools">;
-
-/** How often a server looks for runs that no process carries any more. */
-const takeOverMs = 3000;
 
 const isBudgeted = (budget: Pick<ExecuteOptions, "budgetTokens" | "budgetUsd">) =>
   budget.budgetTokens !== undefined || budget.budgetUsd !== undefined;

@@ -23,6 +23,7 @@ import {
   keepCarrying,
   leaseEnd,
   takeOver,
+  takeOverMs,
 } from "../record/carrier.ts";
 import type { CrewApp } from "../record/crew-app.ts";
 import type { Outcome } from "../record/run-host.ts";
@@ -197,9 +198,6 @@ export async function takeOverRuns(crew: Crew, { run, isCarried, kind }: Wanted)
   }
   return taken;
 }
-
-/** How often a process looks for runs that nobody executes any more. */
-const takeOverMs = 3000;
 
 /** How long a worker leaves a run to others after a stage of it could not go on here. */
 const leaveMs = 60_000;

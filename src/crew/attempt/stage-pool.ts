@@ -72,7 +72,7 @@ export async function openStagePool(
     },
     async onError(error, { task }) {
       app.log.error({ error: String(error), task }, "stage-failed");
-      // The claim expires, or is kept by a process that still reaches the database; the run can go on after that.
+      // The claim expires, and the stage is run again once the database answers.
       if (storageProblem(error)?.details?.reason === "unavailable") return;
       const reason = `a stage failed: ${error instanceof Error ? error.message : String(error)}`;
       await onStop({ reason, task, failed: true });

@@ -13,6 +13,9 @@ import type { CrewApp } from "./crew-app.ts";
  */
 export type CarrierKind = "server" | "worker" | "command" | "shared";
 
+/** How often a process looks for runs that nobody executes any more. */
+export const takeOverMs = 3000;
+
 /** `shared`: no single process executes the run. */
 export const carrierOf = (kind: CarrierKind) => `${processName()}/${kind}`;
 
