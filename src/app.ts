@@ -65,11 +65,17 @@ export interface App extends CrewApp, PeopleApp {
 }
 
 /** `host` says how this process plans and executes runs; `now` is the clock, for a history in the past. */
-export type AppOptions = { log?: Log; host?: HostOptions; now?: () => Date };
+export type AppOptions = {
+  log?: Log;
+  host?: HostOptions;
+  now?: () => Date;
+  /** Gets a line while the database is waited for. */
+  tellProgress?: (line: string) => void;
+};
 
 export async function openApp(
   given: Config,
-  { log = silent, host, now = () => new Date() }: AppOptions = {},
+  { log = silent, host, now = () => new Date(), tellProgress }: AppOptions = {},
 ): Promise<App> {
   const config = liveConfig(given, log);
   const { root, wiki, stateFolder } = config;
@@ -79,7 +85,7 @@ export async function openApp(
   const git = openGit(root, config.environment, config.trust.workspace);
   await checkOwner(git);
   unwrap(config.trust.check("database"));
-  const db = await openDatabase(config.database);
+  const db = await openDatabase(config.database, { tellProgress });
   const book = { db, git, config, newId };
   const checked = await checkBook(book);
   if (!checked.ok) await db.close();

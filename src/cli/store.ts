@@ -10,7 +10,7 @@ import { configOfBook, type Moved, type MovePlan, moveStore, planMove } from "..
 import { crashAt } from "../store/disk/crash.ts";
 import { databaseName } from "../wiki/stores/book.ts";
 import { decide } from "./decide.ts";
-import { type Common, localPerson, print, tokenOf } from "./session.ts";
+import { type Common, localPerson, print, tellWaiting, tokenOf } from "./session.ts";
 import { shell, writeErr } from "./shell.ts";
 
 const help = `
@@ -45,7 +45,7 @@ async function move(common: Common, store: "files" | "database", to: string | un
     return refuse("conflict", "a server of this workspace is running; stop it, then move the entries");
   const plan = planMove(config, store, to);
   if (!plan.ok) return plan;
-  const app = await openApp(config);
+  const app = await openApp(config, { tellProgress: tellWaiting });
   try {
     const decided = await confirm(app, common, plan.value);
     if (!decided.ok) return decided;

@@ -6,7 +6,7 @@ import { turns } from "../kernel/turns.ts";
 import { ClosedDatabase, type Database, type Query, undoesWrites } from "./database.ts";
 import { crashPoint, faultPoint } from "./disk/crash.ts";
 import { privateFolder } from "./disk/private.ts";
-import { migrate, migrationsFor, pendingMigrations } from "./migrate.ts";
+import { migrate, migrationsFor, newerMigration, pendingMigrations } from "./migrate.ts";
 import { directConnections } from "./prepared.ts";
 import { type Connection, isBusy, openConnection, type Statement } from "./sqlite/connection.ts";
 import { type FileWatch, watchFile } from "./sqlite/file-watch.ts";
@@ -59,6 +59,14 @@ export async function openSqlite(file: string, open: Open = openConnection): Pro
     onChange: watch.onChange,
     stamp: watch.version,
     trouble: place.trouble,
+    async health() {
+      const rows = reader.prepare("SELECT name FROM schema_migrations").all([]);
+      const newer = newerMigration(
+        migrationsFor("sqlite"),
+        rows.map(({ name }) => name as string),
+      );
+      return { newer, pooler: false };
+    },
     async close() {
       watch.stop();
       await funnel.close();
