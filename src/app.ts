@@ -52,6 +52,7 @@ import { entryKind, sourceKind } from "./wiki/searchable.ts";
 import { sourceStore } from "./wiki/sources/sources.ts";
 import { checkBook, rememberNewBook } from "./wiki/stores/book.ts";
 import { fileStore } from "./wiki/stores/files.ts";
+import { checkHome } from "./wiki/stores/home.ts";
 import { indexedStore } from "./wiki/stores/indexed.ts";
 import { loadStore } from "./wiki/stores/load-store.ts";
 import { openMirror } from "./wiki/stores/mirror.ts";
@@ -71,11 +72,13 @@ export type AppOptions = {
   now?: () => Date;
   /** Gets a line while the database is waited for. */
   tellProgress?: (line: string) => void;
+  /** Opens also a folder that is not the one whose files the database indexes, so that it can become that one. */
+  anyHome?: boolean;
 };
 
 export async function openApp(
   given: Config,
-  { log = silent, host, now = () => new Date(), tellProgress }: AppOptions = {},
+  { log = silent, host, now = () => new Date(), tellProgress, anyHome = false }: AppOptions = {},
 ): Promise<App> {
   const config = liveConfig(given, log);
   const { root, wiki, stateFolder } = config;
@@ -87,7 +90,8 @@ export async function openApp(
   unwrap(config.trust.check("database"));
   const db = await openDatabase(config.database, { tellProgress });
   const book = { db, git, config, newId };
-  const checked = await checkBook(book);
+  const found = await checkBook(book);
+  const checked = found.ok && !anyHome ? await checkHome({ ...book, now }) : found;
   if (!checked.ok) await db.close();
   unwrap(checked);
   const published = publications(db, git, root);

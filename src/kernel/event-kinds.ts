@@ -38,6 +38,7 @@ export const eventKinds = {
   "gate-returned": "A person returned such a result. The data has the note, which the next attempt gets.",
   "handoff-forced": "A backward or self handoff was redirected to the next role of the pipeline.",
   "handoff-made": "A role handed off to a later role of the pipeline.",
+  "index-moved": "A person made another folder the one whose files the database indexes.",
   "index-rebuilt": "The index of entries was rebuilt from git.",
   "index-repaired": "A person had doctor repair the index or the history. The data says what was repaired.",
   "job-cancelled": "A person cancelled a job.",
