@@ -6,6 +6,7 @@ import { openGit } from "./config/open-git.ts";
 import { type HostOptions, openRunHost } from "./crew/open-run-host.ts";
 import { attemptRecord } from "./crew/record/attempts.ts";
 import type { CrewApp } from "./crew/record/crew-app.ts";
+import { openRunPacks } from "./crew/record/run-packs.ts";
 import { runStore } from "./crew/record/runs.ts";
 import { outputKind, verdictKind } from "./crew/record/searchable.ts";
 import { contextStore } from "./crew/record/sent-contexts.ts";
@@ -216,6 +217,7 @@ export async function openApp(
     runs: runStore(crew),
     attempts: attemptRecord(crew),
     contexts: contextStore(crew),
+    packs: openRunPacks({ db, git, now, log, config }),
     host: openRunHost(
       () => app,
       () => import("./crew-tools.ts"),

@@ -86,6 +86,11 @@ export async function acceptedWork(app: CrewApp, id: string): Promise<Result<Acc
   if (run.state === "planning" || run.state === "planned" || run.state === "running")
     return refuse("conflict", `run ${id} is ${run.state}; its work can be merged when it has stopped or ended`);
   const branch = acceptedBranch(id);
+  const { packs } = app;
+  if (packs.isOn()) {
+    const there = await packs.accepted(id, { setBranch: await packs.hasAccepted(id) });
+    if (!there.ok) return there;
+  }
   const accepted = await app.git.commitAt(`refs/heads/${branch}`);
   return accepted
     ? ok({ run, branch, accepted })
