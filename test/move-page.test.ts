@@ -1,26 +1,13 @@
-import { cpSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { type App, openApp } from "../src/app.ts";
-import { loadConfig } from "../src/config/config.ts";
+import type { App } from "../src/app.ts";
 import { unwrap } from "../src/kernel/result.ts";
 import { operationNamed } from "../src/operation-list.ts";
 import type { OperationName } from "../src/operation-loaders.ts";
 import { historyRef } from "../src/store/git/history-ref.ts";
-import { scriptorium, scriptoriumProcess } from "./support/commands.ts";
-import { thorough } from "./support/thorough.ts";
-import {
-  agent,
-  allEvents,
-  backends,
-  freshDatabase,
-  gitIn,
-  newWorkspace,
-  person,
-  read,
-  temporaryFolder,
-  testEnvironment,
-} from "./support/workspace.ts";
+import { scriptorium } from "./support/commands.ts";
+import { agent, allEvents, backends, newWorkspace, person, read } from "./support/workspace.ts";
 
 const perform = <N extends OperationName>(app: App, name: N, input: object, caller = person()) =>
   operationNamed(name).perform(app, input, caller);
@@ -28,7 +15,7 @@ const ask = async <N extends OperationName>(app: App, name: N, input: object, ca
   unwrap(await perform(app, name, input, caller));
 
 const pages = {
-  "docs/deploy.md": "# Deploy\r\n\r\nSee [the plan](plan.md#goal) and ![a picture](img/a.png).\r\n\r\nPush the button.\r\n\r\nWait until the lights are green before you tell anybody else about it.\r\n",
+  "docs/deploy.md": "# Deploy\r\n\r\nSee [the plan](plan.md#goal) and ![a picture](img/a.png).\r\n\r\nPush the button.\r\n\r\nWait until the lights are green before you tell anybody else about it.\r\n\r\nThen write down what happened, when, and who was there.\r\n",
   "docs/plan.md": "# Plan\r\n\r\nFirst [deploy](deploy.md#now), then rest.\r\n\r\n```md\r\n[deploy](deploy.md)\r\n```\r\n",
   "README.md": "# Start\n\n[Deploy](./docs/deploy.md) or [[page:docs/deploy.md|here]].\n\n[d]: docs/deploy.md\n",
   "docs/img/a.png": "no picture",
@@ -80,7 +67,7 @@ describe.each(backends)("W5: a page is moved with its links ($store, $engine)", 
     expect(done.relinked.length).toBe(preview.relinked.length);
     expect(existsSync(join(root, move.path))).toBe(false);
     expect(read(join(root, move.new_path))).toBe(
-      "# Deploy\r\n\r\nSee [the plan](../../docs/plan.md#goal) and ![a picture](../../docs/img/a.png).\r\n\r\nPush the button.\r\n\r\nWait until the lights are green before you tell anybody else about it.\r\n",
+      "# Deploy\r\n\r\nSee [the plan](../../docs/plan.md#goal) and ![a picture](../../docs/img/a.png).\r\n\r\nPush the button.\r\n\r\nWait until the lights are green before you tell anybody else about it.\r\n\r\nThen write down what happened, when, and who was there.\r\n",
     );
     expect(read(join(root, "docs/plan.md"))).toBe(
       pages["docs/plan.md"].replace("deploy.md#now", "../guides/ops/release.md#now"),
@@ -189,52 +176,5 @@ describe("W5: refusals of a move", () => {
     expect(existsSync(join(root, move.path))).toBe(false);
     const again = await scriptorium(["page", "move", "wiki/vision.md", "docs/vision.md"], { cwd: root });
     expect(again.stderr).toContain("is the entry vision; rename its section");
-  });
-});
-
-describe.each(["sqlite", "postgres"] as const)("W5: a move that is killed at any step (%s)", (engine) => {
-  test("W5: leaves the page in one place, with its links, and the next start finishes", async () => {
-    const { app, root } = await workspaceWithPages();
-    await app.close();
-    const stride = thorough || engine === "sqlite" ? 1 : 4;
-    const seen = new Set<string>();
-    let survived = false;
-    for (let step = 1; !survived; step += stride) {
-      expect(step).toBeLessThan(80);
-      const cwd = join(temporaryFolder(), "workspace");
-      cpSync(root, cwd, { recursive: true });
-      const env: Record<string, string> =
-        engine === "postgres" ? { SCRIPTORIUM_DATABASE_URL: await freshDatabase() } : {};
-      if (engine === "postgres") await (await openApp(unwrap(loadConfig(cwd, { ...testEnvironment(), ...env })))).close();
-      const ran = await scriptoriumProcess(["page", "move", move.path, move.new_path], {
-        cwd,
-        env: { ...env, SCRIPTORIUM_CRASH_AT: String(step) },
-      });
-      survived = ran.signal === null;
-      if (survived) expect(ran).toMatchObject({ code: 0 });
-      const after = await openApp(unwrap(loadConfig(cwd, { ...testEnvironment(), ...env })));
-      try {
-        await after.publications.finish();
-        await after.recorder.drain(10_000);
-        const isMoved = existsSync(join(cwd, move.new_path));
-        seen.add(isMoved ? "moved" : "kept");
-        expect(existsSync(join(cwd, move.path))).toBe(!isMoved);
-        const target = isMoved ? "../guides/ops/release.md" : "deploy.md";
-        expect(read(join(cwd, "docs/plan.md"))).toContain(`First [deploy](${target}#now)`);
-        const { content } = await ask(after, "fetch_entry", { id: "vision" });
-        expect(content).toContain(isMoved ? move.new_path : move.path);
-        const git = gitIn(cwd);
-        expect(git("status", "--porcelain")).toBe("");
-        if (isMoved) expect(git("log", "-1", "--format=%s")).toBe(`Move ${move.path} to ${move.new_path}`);
-        git("fsck", "--strict");
-        const report = await ask(after, "doctor", {});
-        expect(report.findings.filter(({ state }) => state === "problem")).toEqual([]);
-        const again = await perform(after, "move_page", { ...move, confirm: true });
-        expect(again.ok).toBe(!isMoved);
-      } finally {
-        await after.close();
-      }
-    }
-    expect(seen).toEqual(new Set(["kept", "moved"]));
   });
 });

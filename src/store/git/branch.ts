@@ -309,7 +309,9 @@ async function followIndex(
   const moves = [...latest].flatMap(([path, blob]) => {
     const now = staged.get(path);
     if (blob === undefined) {
-      const isOurs = now !== undefined && now.blob === before.get(path)?.blob;
+      // After a crash, HEAD has the move already and the old path no longer.
+      const isMoved = rows.some((row) => pathsOf(row, prefix).movedFrom === path && row.blob === now?.blob);
+      const isOurs = now !== undefined && (isMoved || now.blob === before.get(path)?.blob);
       return isOurs ? [`0 ${nullId(formatOf(now.blob))}\t${path}\0`] : [];
     }
     const isEarlier = (row: Row) => row.base === (now?.blob ?? null) || (now && row.only_on === now.blob);
