@@ -146,6 +146,8 @@ export interface GitQueueRow {
   staged: string | null;
   /** The blob of the file's bytes that it replaces; null for a new file. */
   replaces: string | null;
+  /** Versions of one group become one commit of the branch; null for a commit of its own. */
+  commit_group: string | null;
 }
 
 export interface HandoffRow {
