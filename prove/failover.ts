@@ -1,16 +1,16 @@
 import { execFileSync } from "node:child_process";
-import { appendFileSync, mkdirSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Log } from "./failover/clients.ts";
 import { type Cluster, missingPrograms, openCluster } from "./failover/cluster.ts";
 import * as faults from "./failover/faults.ts";
-import { type Fleet, type Host, leaseMs, startClients, startFleet, workspaceCopy } from "./failover/fleet.ts";
+import { type Fleet, type Host, leaseMs, moveToDatabase, startClients, startFleet } from "./failover/fleet.ts";
 import { check, type Effect, type Op, type State, violations } from "./failover/history.ts";
 import { canHaveHosts, type Network, openNetwork } from "./failover/network.ts";
 import { openFileHistory } from "./failover/sqlite.ts";
 import { readState } from "./failover/state.ts";
-import { type Totals, tableOf, totalsOf } from "./failover/table.ts";
+import { type Totals, totalsOf } from "./failover/table.ts";
 import { newWorkspace } from "./support/commands.ts";
 import type { Context, Proof } from "./support/proof.ts";
 
@@ -113,20 +113,27 @@ async function overPostgres(context: Context, base: string, totals: Totals, roun
   context.atEnd(() => network.remove());
   const cluster = await openCluster(network);
   context.atEnd(() => cluster.close());
-  const places = (["h1", "h2", "w1", "w2"] as const).map((name) => ({
-    name,
-    kind: name.startsWith("h") ? ("server" as const) : ("worker" as const),
-    root: workspaceCopy(base, join(context.folder, `${name}-${round}`), "store: database\n"),
-    within: network.add(name),
-  }));
-  const start = (url: string) =>
-    startFleet(
+  const hosts = (["h1", "h2", "w1", "w2"] as const).map((name) => ({ name, within: network.add(name) }));
+  /** One process on each host, with a workspace in a folder of its own, as a clone is. */
+  const start = async (url: string, book: string) => {
+    const original = join(context.folder, book);
+    if (!existsSync(original)) {
+      const { within } = hosts[0] as (typeof hosts)[number];
+      await moveToDatabase(context, { base, root: original, url, within });
+    }
+    return startFleet(
       context,
-      places.map((place): Host => ({ ...place, env: { SCRIPTORIUM_DATABASE_URL: url } })),
+      hosts.map(({ name, within }): Host => {
+        const root = join(context.folder, `${book}-${name}`);
+        if (!existsSync(root)) cpSync(original, root, { recursive: true });
+        const kind = name.startsWith("h") ? "server" : "worker";
+        return { name, kind, root, within, env: { SCRIPTORIUM_DATABASE_URL: url } };
+      }),
     );
+  };
   const database = `handbook${round}`;
   await cluster.createDatabase(database);
-  let fleet = await start(cluster.url(database));
+  let fleet = await start(cluster.url(database), database);
   const engine = "PostgreSQL";
   const scene = () => ({ fleet, network, cluster, database, random: context.random });
   const read = (prefix: string) => readState((sql) => cluster.query(database, sql), prefix, "rows");
@@ -135,7 +142,7 @@ async function overPostgres(context: Context, base: string, totals: Totals, roun
   cluster.setClock(0);
   await fleet.stop();
 
-  const restored = await restart(context, totals, { cluster, database, start, read });
+  const restored = await restart(context, totals, { cluster, database, start });
   if (restored) fleet = restored;
   await fleet.stop();
 
@@ -143,7 +150,7 @@ async function overPostgres(context: Context, base: string, totals: Totals, roun
     const pooled = `pooled${round}`;
     await cluster.createDatabase(pooled);
     try {
-      fleet = await start(cluster.url(pooled, "pooler"));
+      fleet = await start(cluster.url(pooled, "pooler"), pooled);
       const query = <T extends object>(sql: string) => cluster.query<T>(pooled, sql);
       await runRow(
         context,
@@ -173,10 +180,10 @@ async function restart(
     cluster,
     database,
     start,
-  }: { cluster: Cluster; database: string; start(url: string): Promise<Fleet>; read(prefix: string): Promise<State> },
+  }: { cluster: Cluster; database: string; start(url: string, book: string): Promise<Fleet> },
 ): Promise<Fleet | undefined> {
   if (Date.now() > context.until) return undefined;
-  const before = await start(cluster.url(database));
+  const before = await start(cluster.url(database), database);
   const log: Log = { ops: [], prefix: `r${++rows}`, isOpen: true, random: context.random };
   const first = startClients(log, before);
   await sleep(2000);
@@ -186,7 +193,7 @@ async function restart(
   const row = totals.row("PostgreSQL", "dump and restore into a new cluster");
   const { url, query } = await cluster.restoreElsewhere(database);
   const from = performance.now();
-  const fleet = await start(url);
+  const fleet = await start(url, database);
   log.isOpen = true;
   const second = startClients(log, fleet);
   row.faults++;
@@ -216,8 +223,8 @@ async function overSqlite(context: Context, base: string, totals: Totals, round:
     }
   };
   context.atEnd(unmount);
-  const root = workspaceCopy(base, join(disk, "workspace"), "");
-  appendFileSync(join(root, "scriptorium.yaml"), "");
+  const root = join(disk, "workspace");
+  cpSync(base, root, { recursive: true });
   const fleet = await startFleet(
     context,
     (["server", "w1", "w2"] as const).map((name) => ({

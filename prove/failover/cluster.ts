@@ -64,7 +64,7 @@ export type Cluster = {
 type Node = { name: string; within: string[]; data: string; socket: string; clock: string; child?: ChildProcess };
 
 export async function openCluster(network: Network): Promise<Cluster> {
-  const bin = programs();
+  const bin = programs() ?? "";
   if (!bin) throw new Error("PostgreSQL is not installed: apt-get install postgresql pgbouncer faketime");
   const folder = mkdtempSync(join(tmpdir(), "scriptorium-cluster-"));
   chmodSync(folder, 0o755);

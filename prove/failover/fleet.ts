@@ -1,6 +1,7 @@
-import { cpSync, writeFileSync } from "node:fs";
+import { cpSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { succeed } from "../support/commands.ts";
 import type { Context } from "../support/proof.ts";
 import { appends, claims, commits, type Log, type Tasks } from "./clients.ts";
 import { type Caller, mcpProcess, type Process } from "./processes.ts";
@@ -85,9 +86,16 @@ export function startClients(log: Log, { members }: Fleet): { names: Map<string,
   return { names, ended: Promise.all(running) };
 }
 
-/** A copy of the workspace, as a clone on another host. */
-export function workspaceCopy(base: string, root: string, config: string): string {
+/** A workspace whose entries are rows of this database, moved there as people do. */
+export async function moveToDatabase(
+  context: Context,
+  { base, root, url, within }: { base: string; root: string; url: string; within: string[] },
+): Promise<void> {
   cpSync(base, root, { recursive: true });
-  writeFileSync(join(root, "scriptorium.yaml"), config, { flag: "a" });
-  return root;
+  const SCRIPTORIUM_TOKEN = readFileSync(join(root, ".scriptorium/token"), "utf8").trim();
+  await succeed(context, "scriptorium", ["store", "move", "database", "--to", url], {
+    cwd: root,
+    env: { SCRIPTORIUM_TOKEN },
+    within,
+  });
 }
