@@ -7,7 +7,7 @@ import { type Cluster, missingPrograms, openCluster } from "./failover/cluster.t
 import * as faults from "./failover/faults.ts";
 import { type Fleet, type Host, leaseMs, moveToDatabase, startClients, startFleet } from "./failover/fleet.ts";
 import { check, type Effect, type Op, type State, violations } from "./failover/history.ts";
-import { canHaveHosts, type Network, openNetwork } from "./failover/network.ts";
+import { canHaveHosts, openNetwork } from "./failover/network.ts";
 import { openFileHistory } from "./failover/sqlite.ts";
 import { readState } from "./failover/state.ts";
 import { type Totals, totalsOf } from "./failover/table.ts";

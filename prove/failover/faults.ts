@@ -121,9 +121,19 @@ export const fullDisk = <S extends Scene>(what: "disk" | "inodes", where: (scene
   name: `${what} full`,
   async inject(scene) {
     const folder = where(scene);
-    const { blocks, bfree, bsize, files, ffree } = statfsSync(folder);
-    const remount = (option: string) => execFileSync("mount", ["-o", `remount,${option}`, folder]);
-    remount(what === "disk" ? `size=${(blocks - bfree) * bsize}` : `nr_inodes=${files - ffree}`);
+    const { blocks, bsize, files } = statfsSync(folder);
+    const remount = (option: string) => execFileSync("mount", ["-o", `remount,${option}`, folder], { stdio: "pipe" });
+    /** The file system grows meanwhile: a limit below what is used is refused. */
+    const limit = (tries: number): void => {
+      const { bfree, ffree } = statfsSync(folder);
+      try {
+        remount(what === "disk" ? `size=${(blocks - bfree + 4) * bsize}` : `nr_inodes=${files - ffree}`);
+      } catch (error) {
+        if (tries === 0) throw error;
+        limit(tries - 1);
+      }
+    };
+    limit(20);
     await sleep(4000);
     remount(what === "disk" ? `size=${blocks * bsize}` : `nr_inodes=${files}`);
     return { from: now() };
@@ -164,7 +174,7 @@ const failedOver = (isSynchronous: boolean): Fault<ClusterScene> => ({
 /** Every mark in versions and events. */
 async function marksOf(query: (sql: string) => Promise<object[]>): Promise<Set<string>> {
   const rows = (await query(
-    "SELECT convert_from(content, 'UTF8') AS text FROM entry_versions UNION ALL SELECT replace(data, '\"', ' ') FROM events",
+    "SELECT content AS text FROM entry_versions UNION ALL SELECT replace(data, '\"', ' ') FROM events",
   )) as { text: string | null }[];
   return new Set(rows.flatMap(({ text }) => marksIn(text ?? "")));
 }

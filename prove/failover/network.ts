@@ -57,7 +57,7 @@ export function openNetwork(): Network {
         (way) =>
           `chain ${way} { type filter hook ${way} priority 0; policy drop; ${way === "input" ? "iif" : "oif"} lo accept; }`,
       );
-      inside(name, "nft", `add table inet cut { ${rules.join(" ")} }`);
+      inside(name, "nft", `add table inet cut { ${rules.join("; ")}; }`);
     },
     heal: (name) => void inside(name, "nft", "delete", "table", "inet", "cut"),
     moveAddress(address, to) {

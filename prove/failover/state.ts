@@ -21,7 +21,7 @@ export async function readState(query: Query, prefix: string, texts: Effect[] | 
 
 async function versionsIn(query: Query): Promise<Effect[]> {
   const rows = await query<VersionRow>(`
-    SELECT versions.entry_id AS key, versions.version, convert_from(versions.content, 'UTF8') AS text,
+    SELECT versions.entry_id AS key, versions.version, versions.content AS text,
       coalesce(max(${position}), 0) AS position
     FROM entry_versions AS versions
     LEFT JOIN events ON events.subject = 'entry:' || versions.entry_id
