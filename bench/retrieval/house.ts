@@ -20,10 +20,11 @@ export function readHouse(): Collection[] {
       `${heading}\n${body}`.includes(quote),
     );
     if (parts.length === 0) throw new Error(`${file} does not say "${quote}"`);
-    return { text, category, gold: parts.slice(0, 1).map((part) => `${file}#L${part.line}`) };
+    return { text, category, gold: new Map(parts.slice(0, 1).map((part) => [`${file}#L${part.line}`, 1])) };
   });
   return [0, 1].map((half) => ({
-    name: half === 0 ? "house-dev" : "house-held-back",
+    name: half === 0 ? "house-dev" : "house-report",
+    role: half === 0 ? "dev" : "report",
     unit: "line",
     texts,
     facts: [],
