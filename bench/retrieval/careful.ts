@@ -19,7 +19,11 @@ export function carefulFts(collection: Collection): { ask: Ask; close(): void } 
     const parts =
       collection.unit === "page"
         ? [{ place: name, title, body: text }]
-        : chunk({ title, text }).map(({ line, heading, body }) => ({ place: `${name}#L${line}`, title: heading, body }));
+        : chunk({ title, text }).map(({ line, heading, body }) => ({
+            place: `${name}#L${line}`,
+            title: heading,
+            body,
+          }));
     for (const part of parts) {
       units.push(part.place);
       insert.run([units.length, part.title, part.body]);

@@ -201,7 +201,6 @@ function tablesOf(collection: Collection, engine: string, { answers, careful, in
 
 function pagesOf(gold: Map<string, number>): Map<string, number> {
   const pages = new Map<string, number>();
-  for (const [place, relevance] of gold)
-    pages.set(pageOf(place), Math.max(pages.get(pageOf(place)) ?? 0, relevance));
+  for (const [place, relevance] of gold) pages.set(pageOf(place), Math.max(pages.get(pageOf(place)) ?? 0, relevance));
   return pages;
 }

@@ -14,7 +14,9 @@ export function score(answers: Answer[]): Scores {
   return {
     "R@5": answers.map((answer) => recall(answer, 5)),
     "R@10": answers.map((answer) => recall(answer, 10)),
-    MRR: answers.map(({ found, gold }) => 1 / (found.findIndex((one) => gold.has(one)) + 1 || Number.POSITIVE_INFINITY)),
+    MRR: answers.map(
+      ({ found, gold }) => 1 / (found.findIndex((one) => gold.has(one)) + 1 || Number.POSITIVE_INFINITY),
+    ),
     "nDCG@10": answers.map(ndcg),
   };
 }
