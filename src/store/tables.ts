@@ -23,7 +23,7 @@ export interface Tables extends CrewTables {
   passage_text: { rowid: number; title: string; body: string; near: string };
   passage_links: { passage: number; target: string };
   vocabulary: { word: string };
-  vectors: { seq: Generated<number>; model: string; hash: string; vector: Buffer };
+  vectors: { seq: Generated<number>; model: string; hash: string; scale: number; vector: Buffer };
   pages: { path: string; stat: string; blob: string };
   source_texts: { sha256: string; format: string; text: string };
   git_queue: GitQueueRow;
@@ -214,6 +214,9 @@ export interface ThingRow {
 }
 
 /** A part of a thing as search shows it; the engines index it in a form of their own. */
+/** A turn of a conversation, a line of a log, or other text. */
+export type PassageShape = "turn" | "log" | "text";
+
 export interface PassageRow {
   num: Generated<number>;
   thing: number;
@@ -221,6 +224,7 @@ export interface PassageRow {
   heading: string;
   line: number;
   body: string;
+  shape: PassageShape;
   /** Hash of the embedded text. */
   hash: string;
   /** Hash of everything indexed. */
