@@ -16,9 +16,11 @@ import { newId } from "./kernel/ids.ts";
 import { type Log, silent } from "./kernel/log.ts";
 import { Refused, unwrap } from "./kernel/result.ts";
 import { openThreads } from "./kernel/threads/threads.ts";
+import { identityStore } from "./people/identities.ts";
 import { passkeyStore } from "./people/passkeys.ts";
 import type { PeopleApp } from "./people/people-app.ts";
 import { sessionStore } from "./people/sessions.ts";
+import { challengeStore } from "./people/sign-in-challenges.ts";
 import { codeStore } from "./people/sign-in-codes.ts";
 import { tokenStore } from "./people/tokens.ts";
 import { userStore } from "./people/users.ts";
@@ -211,6 +213,8 @@ export async function openApp(
     sessions: sessionStore(db, now, newId),
     codes: codeStore(db, now),
     passkeys: passkeyStore(db, now, newId),
+    identities: identityStore(db, now),
+    challenges: challengeStore(db, now),
     jobs: jobStore({ db, now, newId }),
     users: userStore(db, now),
     tasks: taskEngine({ db, ...config.claims, now, newId }),

@@ -39,6 +39,8 @@ export interface Tables extends CrewTables {
   sessions: SessionRow;
   sign_in_codes: SignInCodeRow;
   passkeys: PasskeyRow;
+  identities: IdentityRow;
+  sign_in_challenges: { hash: string; data: string; expires_at: string };
   agent_jobs: JobRow;
   job_transcript: JobTranscriptRow;
   users: UserRow;
@@ -328,6 +330,15 @@ export interface SessionRow extends GrantColumns {
 export interface SignInCodeRow extends Omit<GrantColumns, "token_id"> {
   hash: string;
   expires_at: string;
+}
+
+export interface IdentityRow {
+  issuer: string;
+  subject: string;
+  person: string;
+  created_at: string;
+  seen_at: string;
+  left_at: string | null;
 }
 
 export interface PasskeyRow extends GrantColumns {
