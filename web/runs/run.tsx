@@ -20,6 +20,7 @@ import { type Tab, tabs } from "./tabs.ts";
 import { TaskList } from "./task-list.tsx";
 
 const TaskGraph = later(() => import("./task-graph.tsx").then(({ TaskGraph }) => TaskGraph));
+const ActivityStrip = later(() => import("../activity/strip.tsx").then(({ ActivityStrip }) => ActivityStrip));
 const Plan = later(() => import("./plan.tsx").then(({ Plan }) => Plan));
 const Figures = later(() => import("./figures.tsx").then(({ Figures }) => Figures));
 
@@ -168,6 +169,7 @@ export function RunPage() {
       {tab === "plan" && <Plan run={run} />}
       {tab === "transcript" && <Transcript run={id} />}
       {tab === "timeline" && <Timeline run={run} />}
+      {tab === "activity" && <ActivityStrip run={id} limit={50} />}
       {tab === "report" && <Report key={id} id={id} />}
       {tab === "figures" && <Figures id={id} />}
       {isAskingToPush && <PullRequestDialog run={id} onClose={() => setAskingToPush(false)} />}
