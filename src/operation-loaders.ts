@@ -183,6 +183,7 @@ export const loaders = {
   steer_task: pick(crewSteer, "steerTask"),
   run_transcript: pick(crewReportTranscript, "runTranscript"),
   start_run: pick(crewExecute, "startRun"),
+  list_request_templates: pick(crewExecute, "listRequestTemplates"),
   execute_run: pick(crewExecute, "executeRun"),
   show_plan: pick(crewPlan, "showPlan"),
   check_plan: pick(crewPlan, "checkPlan"),
