@@ -14,7 +14,7 @@ import { Approvals, Facts, Progress, Setups } from "./facts.tsx";
 import { Failures } from "./failures.tsx";
 import { Questions } from "./questions.tsx";
 import { Resume } from "./resume.tsx";
-import { canMerge, canReplan, isReopened, useRunActions } from "./run-actions.ts";
+import { canMerge, canReplan, hasNoPlan, isReopened, useRunActions } from "./run-actions.ts";
 import { RunDialog } from "./run-dialog.tsx";
 import { type Tab, tabs } from "./tabs.ts";
 import { TaskList } from "./task-list.tsx";
@@ -86,6 +86,9 @@ export function RunPage() {
             )}
             {run.state === "failed" && run.failures.length > 0 && (
               <ActionButton action={actions.retry} icon={<Play size={14} />} size="xs" busy={busy.retry} />
+            )}
+            {hasNoPlan(run) && (
+              <ActionButton action={actions.planAgain} icon={<Play size={14} />} size="xs" busy={busy.planAgain} />
             )}
             {run.state === "running" && (
               <ActionButton

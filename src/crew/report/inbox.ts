@@ -15,10 +15,11 @@ import { titlesOf } from "../../store/queries/titles.ts";
 import { openersOf } from "../../store/queries/topics.ts";
 import type { CrewApp } from "../record/crew-app.ts";
 import { openChanges } from "../record/plan-changes.ts";
+import { stopCause } from "../rules/run.ts";
 import { isForPerson } from "./for-you.ts";
 import { gateLine, shownGate } from "./gates.ts";
 import { heldFiles, shownFiles } from "./held-files.ts";
-import { budget, question, runLine } from "./show.ts";
+import { budget, question, runLine, stoppedBy } from "./show.ts";
 
 /** Everything that waits for a person, in one place: the page, its badge and the command show the same. */
 export const inbox = operation({
@@ -53,7 +54,9 @@ export const inbox = operation({
       .describe("Open topics that are assigned to you, or mention you in a message that you have not read"),
     proposals: z.array(listedProposal),
     runs: z
-      .array(runLine.extend({ reason: z.string().nullable(), budget, questions: z.array(question) }))
+      .array(
+        runLine.extend({ reason: z.string().nullable(), stopped_by: stoppedBy, budget, questions: z.array(question) }),
+      )
       .describe("Stopped, failed and waiting runs with their reason, and runs with open questions"),
     plan_changes: z
       .array(
@@ -101,6 +104,7 @@ export const inbox = operation({
       created_at: run.created_at,
       ended_at: run.ended_at,
       reason: run.reason,
+      stopped_by: stopCause(run),
       questions,
       budget: { tokens: run.budget_tokens, usd: run.budget_usd },
     }));
