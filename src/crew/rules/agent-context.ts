@@ -130,10 +130,7 @@ export function workerContext({ task, dependencies, errors, answers, steering, l
         "description",
         `Steps:\n${task.execution.map((step) => `- ${step}`).join("\n")}\nThe deliverable is ${task.deliverable === "files" ? "changed files in your folder" : "a text: the output that you submit"}.`,
       ],
-      [
-        "criteria",
-        `Another agent verifies the deliverable by these criteria, after the system has run the checks:\n${criteria(task.verification)}`,
-      ],
+      ["criteria", `Criteria, verified by the checks and then by another agent:\n${criteria(task.verification)}`],
       ["limits", limitLines(limits)],
       [
         "files",
@@ -175,7 +172,7 @@ export function workerContext({ task, dependencies, errors, answers, steering, l
 }
 
 const limitLines = ({ toolCalls, answerTokens, commandSeconds, minutes }: Limits) =>
-  `Limits: ${toolCalls} tool calls and ${minutes} minutes in all, ${answerTokens} tokens per answer (write longer files in parts), ${commandSeconds} seconds per command. Commands have no network.`;
+  `Limits: ${toolCalls} tool calls, ${minutes} minutes, ${answerTokens} tokens per answer (write longer files in parts), ${commandSeconds} seconds per command. Commands have no network.`;
 
 const complaints = (error: Omit<ErrorContext, "attempt">) => [
   ...(error.stoppedBecause ? [`stopped: ${error.stoppedBecause}`] : []),
