@@ -31,7 +31,7 @@ export async function withApp<T>(
   const root = known ?? unwrap(findWorkspace(resolve(cwd, common.dir ?? ".")));
   // Loaded when they are needed: usage errors and scribe with a server do without.
   const [{ openApp }, { loadConfig }] = await Promise.all([import("../app.ts"), import("../config/config.ts")]);
-  const app = await openApp(unwrap(loadConfig(root, env)));
+  const app = await openApp(unwrap(loadConfig(root, env)), { tellProgress: tellWaiting });
   try {
     return await work(app);
   } finally {
@@ -40,6 +40,9 @@ export async function withApp<T>(
     await app.close();
   }
 }
+
+/** Says on stderr what a command waits for. */
+export const tellWaiting = (line: string): void => void writeErr(`scriptorium: ${line}\n`);
 
 export const tokenOf = ({ token }: Common) => token || shell().env.SCRIPTORIUM_TOKEN;
 

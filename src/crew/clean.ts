@@ -109,7 +109,7 @@ async function leftovers({ config, db, git, packs }: CrewApp, run: string, unmer
   ]);
   const busy = new Set(held.map((task) => task.id));
   const free = new Set(tasks.filter((id) => !busy.has(id)));
-  const taskOf = (name: string) => name.replace(/-\d+(-qc(-checks)?|-merge-\d+-\d+)?$/, "");
+  const taskOf = (name: string) => name.replace(/-\d+(-qc(-checks)?|-merge-\d+-\d+(-[\w.]+)?)?$/, "");
   const checkouts = names.filter((name) => free.has(taskOf(name))).map((name) => join(folder, name));
   const stays: Leftovers["kept"] = [];
   for (const { branch, checkedOut } of branches) {

@@ -36,6 +36,7 @@ import type { Run } from "../rules/run.ts";
 import { currentBudget } from "../rules/run-budget.ts";
 import { answerQuestions } from "./answer-questions.ts";
 import type { Crew } from "./crew.ts";
+import { finishRerun } from "./finish-rerun.ts";
 import { openStagePool, recheckMs } from "./stage-pool.ts";
 import { writeRunReports } from "./write-reports.ts";
 
@@ -146,6 +147,7 @@ async function begin(
   const budget = budgetOf(app, read.value.run, options);
   const priced = budget.budget_usd === null ? ok(true) : checkCosts(crew, read.value.run.plan);
   if (!priced.ok) return priced;
+  await finishRerun(app, run);
   const based = await crew.trees.begin(run);
   if (!based.ok) return based;
   await recordWorkspace(app);

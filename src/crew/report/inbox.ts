@@ -17,10 +17,11 @@ import { openersOf } from "../../store/queries/topics.ts";
 import { whyStalled } from "../record/carrier.ts";
 import type { CrewApp } from "../record/crew-app.ts";
 import { openChanges } from "../record/plan-changes.ts";
+import { stopCause } from "../rules/run.ts";
 import { isForPerson } from "./for-you.ts";
 import { gateLine, shownGate } from "./gates.ts";
 import { heldFiles, shownFiles } from "./held-files.ts";
-import { budget, question, runLine } from "./show.ts";
+import { budget, question, runLine, stoppedBy } from "./show.ts";
 
 /** Everything that waits for a person, in one place: the page, its badge and the command show the same. */
 export const inbox = operation({
@@ -58,6 +59,7 @@ export const inbox = operation({
       .array(
         runLine.extend({
           reason: z.string().nullable(),
+          stopped_by: stoppedBy,
           stalled: z.boolean().describe("True if no process executes the run, although it is running"),
           budget,
           questions: z.array(question),
@@ -113,6 +115,7 @@ export const inbox = operation({
       ended_at: run.ended_at,
       reason: run.reason,
       stalled: isStalled,
+      stopped_by: stopCause(run),
       questions,
       budget: { tokens: run.budget_tokens, usd: run.budget_usd },
     }));

@@ -129,6 +129,8 @@ const commands: Record<string, string[]> = {
   "commit-tree": [],
   config: [],
   diff: [...rawDiff, "--no-color", "--submodule=short", "--ignore-submodules=dirty"],
+  "diff-files": rawDiff,
+  "diff-index": rawDiff,
   "diff-tree": rawDiff,
   "fast-import": [],
   "for-each-ref": [],
