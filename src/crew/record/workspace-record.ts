@@ -23,8 +23,9 @@ const recorded = z.object({
 export type RecordedWorkspace = z.infer<typeof recorded>;
 
 const key = "workspace";
-/** An address may have a password, and a port belongs to one machine. */
-const ownKeys = ["database", "port"];
+/** What belongs to one machine or only to servers. An address of a database may have a password. */
+const ownKeys = ["database", "port", "host", "base_url", "tls", "trusted_proxies", "oidc"];
+const listenKey = ["postgresql", "listen"];
 
 /** Called by machines that have the repository. */
 export async function recordWorkspace({ db, git, config, packs }: CrewApp): Promise<void> {
@@ -36,6 +37,7 @@ export async function recordWorkspace({ db, git, config, packs }: CrewApp): Prom
   if (!read.ok) return;
   const { document } = read.value;
   for (const name of ownKeys) document.delete(name);
+  if (document.hasIn(listenKey)) document.deleteIn(listenKey);
   const value = JSON.stringify({ prefix, format, store, wiki, settings: String(document) } satisfies RecordedWorkspace);
   if ((await findMeta(db.read, key)) !== value) await db.write((tx) => setMeta(tx, key, value));
 }
