@@ -244,8 +244,8 @@ async function findStage(
 ): Promise<Stage | undefined> {
   const { app } = crew;
   const left = skips();
-  const waiting = (await betweenStages(app.db.read, run, waitingStates[kinds], excluded + 1, left)).find(
-    ({ id }) => isFree(id),
+  const waiting = (await betweenStages(app.db.read, run, waitingStates[kinds], excluded + 1, left)).find(({ id }) =>
+    isFree(id),
   );
   if (waiting) {
     const { id, state } = waiting;

@@ -56,7 +56,7 @@ async function stateAndCarrier({ db }: CrewApp, run: string, carrier: string): P
 }
 
 /** True if nobody executes the run: its lease has expired, or its process is gone from this machine. */
-export const isAbandoned = ({ carrier, until }: Pick<Carried, "carrier" | "until">, now: number) =>
+const isAbandoned = ({ carrier, until }: Pick<Carried, "carrier" | "until">, now: number) =>
   !isShared(carrier) && ((until !== null && until < now) || processState(carrier) === "gone");
 
 /** The running runs that another process may take over. */
