@@ -82,7 +82,7 @@ function watch(args: string[], { cwd, env }: { cwd: string; env: Record<string, 
   return process;
 }
 
-async function until(what: string, holds: () => boolean | Promise<boolean>, seconds = 40): Promise<void> {
+async function until(what: string, holds: () => boolean | Promise<boolean>, seconds = 120): Promise<void> {
   for (const end = Date.now() + seconds * 1000; Date.now() < end; await sleep(100)) if (await holds()) return;
   throw new Error(`waited ${seconds} s for: ${what}\n${[...watched].map((one) => one.out()).join("\n---\n")}`);
 }
