@@ -13,10 +13,12 @@ type Options = {
   onStart(): void;
   /** Asks where to push before a pull request is opened. */
   onPullRequest(): void;
+  /** Shows what a revert changes. */
+  onRevert(): void;
 };
 
 /** What a person can do with a run, and what of it is being done. */
-export function useRunActions(id: string, run: Run | undefined, { refetch, onStart, onPullRequest }: Options) {
+export function useRunActions(id: string, run: Run | undefined, { refetch, onStart, onPullRequest, onRevert }: Options) {
   const execute = useWrite("execute_run", { onDone: () => say("Run started") });
   const pause = useWrite("pause_run", {
     onDone: ({ in_progress }) =>
@@ -41,7 +43,15 @@ export function useRunActions(id: string, run: Run | undefined, { refetch, onSta
     onDone: ({ already, into, files }) =>
       say(already ? `${into} has the accepted work already` : `Merged ${files.length} files into ${into}`),
   });
-  const actions: Record<"execute" | "retry" | "replan" | "merge" | "pullRequest" | "pause" | "cancel", Action> = {
+  const actions: Record<"execute" | "retry" | "replan" | "merge" | "pullRequest" | "revert" | "pause" | "cancel", Action> = {
+    revert: {
+      id: "run-revert",
+      label: "Revert run",
+      group: "Run",
+      operation: "revert_run",
+      when: run !== undefined && !["planning", "planned", "running"].includes(run.state),
+      run: onRevert,
+    },
     merge: {
       id: "run-merge",
       label: "Merge accepted work",
