@@ -1,8 +1,8 @@
+import { startCreating, useCreating } from "./creating.ts";
 import { MovePage } from "./move-page.tsx";
 import { NewPage } from "./new-page.tsx";
 import { NewSection } from "./new-section.tsx";
 import { RenameSection } from "./rename-section.tsx";
-import { startCreating, useCreating } from "./creating.ts";
 
 /** The dialog that `startCreating` opened. */
 export function CreatingDialogs() {

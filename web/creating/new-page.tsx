@@ -7,8 +7,8 @@ import { useOperation, useWrite } from "../client/query.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { Shown } from "../parts/shown.tsx";
 import { say } from "../parts/toast.tsx";
-import { PlaceStatus, usePlace } from "./place-status.tsx";
 import { fileNameFor } from "./file-name.ts";
+import { PlaceStatus, usePlace } from "./place-status.tsx";
 
 type Draft = { title: string; folder: string; name: string | null; template: PageTemplate; text: string | null };
 

@@ -37,7 +37,8 @@ export function NewSection({ id: wanted, onClose }: { id?: string | undefined; o
     },
   });
   const problem = id === "" ? undefined : idProblem(id, schema.data);
-  const isReady = id !== "" && !problem && title.trim() !== "" && description.trim() !== "" && schema.data !== undefined;
+  const isReady =
+    id !== "" && !problem && title.trim() !== "" && description.trim() !== "" && schema.data !== undefined;
   const submit = () => {
     setTrouble(undefined);
     if (!isReady || propose.isPending) return;

@@ -161,7 +161,13 @@ function Page({ path }: { path: string }) {
               label="Source"
             />
             {actions.move.when && (
-              <ActionButton action={actions.move} icon={<MapPin size={14} />} variant="default" size="xs" label="Rename" />
+              <ActionButton
+                action={actions.move}
+                icon={<MapPin size={14} />}
+                variant="default"
+                size="xs"
+                label="Rename"
+              />
             )}
           </div>
         </div>

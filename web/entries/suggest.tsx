@@ -84,7 +84,8 @@ function SuggestEditor({ latest, topic, onDone }: { latest: Latest; topic: strin
             ”.
           </>
         )}
-        {latest.source_sha !== sha && " The page changed since you began: the proposal is compared with the text that you started from."}
+        {latest.source_sha !== sha &&
+          " The page changed since you began: the proposal is compared with the text that you started from."}
         {draft.isKept && (
           <>
             {" "}

@@ -18,7 +18,11 @@ type Options = {
 };
 
 /** What a person can do with a run, and what of it is being done. */
-export function useRunActions(id: string, run: Run | undefined, { refetch, onStart, onPullRequest, onRevert }: Options) {
+export function useRunActions(
+  id: string,
+  run: Run | undefined,
+  { refetch, onStart, onPullRequest, onRevert }: Options,
+) {
   const execute = useWrite("execute_run", { onDone: () => say("Run started") });
   const pause = useWrite("pause_run", {
     onDone: ({ in_progress }) =>
@@ -43,7 +47,10 @@ export function useRunActions(id: string, run: Run | undefined, { refetch, onSta
     onDone: ({ already, into, files }) =>
       say(already ? `${into} has the accepted work already` : `Merged ${files.length} files into ${into}`),
   });
-  const actions: Record<"execute" | "retry" | "replan" | "merge" | "pullRequest" | "revert" | "pause" | "cancel", Action> = {
+  const actions: Record<
+    "execute" | "retry" | "replan" | "merge" | "pullRequest" | "revert" | "pause" | "cancel",
+    Action
+  > = {
     revert: {
       id: "run-revert",
       label: "Revert run",

@@ -72,7 +72,11 @@ export function Messages({ messages, waiting, ...given }: Props) {
           </p>
           {place && editing === id ? (
             <EditMessage {...place} content={content} onDone={() => edit(undefined)} />
-          ) : htmls[index] ? <Rendered html={htmls[index]} within={id} /> : <Plain text={content} />}
+          ) : htmls[index] ? (
+            <Rendered html={htmls[index]} within={id} />
+          ) : (
+            <Plain text={content} />
+          )}
         </li>
       ))}
       {waiting !== undefined && (

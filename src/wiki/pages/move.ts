@@ -82,8 +82,11 @@ async function linkingPages(app: WikiApp, move: Move): Promise<Pick<MovePlan, "r
     const changed = moveLinks(page.text, path, move);
     if (changed?.links === 0) continue;
     const onHead =
-      changed && !page.entry ? await pageCommitted(app, path, Buffer.from(page.text), "change the link there") : undefined;
-    const why = whyLeft(config, page, changed === undefined) ?? (onHead?.ok === false ? onHead.problem.message : undefined);
+      changed && !page.entry
+        ? await pageCommitted(app, path, Buffer.from(page.text), "change the link there")
+        : undefined;
+    const why =
+      whyLeft(config, page, changed === undefined) ?? (onHead?.ok === false ? onHead.problem.message : undefined);
     if (why !== undefined) left.push({ path, reason: why });
     else if (changed) relinked.push({ page, ...changed, onHead: onHead?.ok ? onHead.value : undefined });
   }
@@ -248,7 +251,11 @@ function isSimilar(before: string, after: string): boolean {
 }
 
 /** The plan as the faces show it. */
-export const shownPlan = ({ relinked, page, to }: MovePlan): { path: string; entry: string | null; lines: RewrittenLine[] }[] =>
+export const shownPlan = ({
+  relinked,
+  page,
+  to,
+}: MovePlan): { path: string; entry: string | null; lines: RewrittenLine[] }[] =>
   relinked.map((one) => ({
     path: one.page === page ? to : one.page.path,
     entry: one.page.entry?.id ?? null,
