@@ -42,6 +42,18 @@ const help = async (page: Page) => {
   await dialog(page);
 };
 
+const moving = (path: string) => async (page: Page) => {
+  await opens("Rename")(page);
+  await page.getByLabel("Path").fill(path);
+  await page.locator(".effects").or(page.locator(".place-status.bad")).first().waitFor();
+};
+
+const wrongId = async (page: Page) => {
+  await opens("Propose section")(page);
+  await page.getByLabel("Id").fill("No Id");
+  await page.getByText("Use lower-case letters").waitFor();
+};
+
 const showsChange = async (page: Page) => {
   if (await page.getByRole("radio", { name: "Claude Code" }).isDisabled()) return;
   await page.getByRole("radio", { name: "Claude Code" }).check();
@@ -61,6 +73,13 @@ const areas: Record<string, View[]> = {
     ["page, old version", "/entries/architecture?version=1"],
     ["page, blame", "/entries/architecture?view=blame"],
     ["page, source", "/entries/architecture?view=source"],
+    ["page, suggesting an edit", "/pages/docs/depot.md?view=suggest"],
+    ["page, moving", "/pages/docs/depot.md", moving("docs/station.md")],
+    ["page, moving to a taken path", "/pages/docs/depot.md", moving("docs/labels.md")],
+    ["entry, renaming", "/entries/architecture", opens("Rename")],
+    ["new page", "/pages/docs/nowhere.md", opens("Create page")],
+    ["new section", "/entries/nowhere", opens("Propose section")],
+    ["new section, wrong id", "/entries/nowhere", wrongId],
     ["log", "/entries/decisions"],
     ["log, new line", "/entries/decisions?view=edit"],
     ["perspective", "/entries/vision?as=newcomer"],
@@ -91,6 +110,7 @@ const areas: Record<string, View[]> = {
     ["topics, resolved", "/topics?show=resolved"],
     ["topics beside a page", "/pages/docs/depot.md?side=talk"],
     ["topic", ({ topic }) => `/pages/docs/depot.md?topic=${topic}`],
+    ["topic, editing a message", ({ topic }) => `/pages/docs/depot.md?topic=${topic}`, press("Edit message")],
     ["topic, names", ({ topic }) => `/pages/docs/depot.md?topic=${topic}`, completing],
     ["topic, orphaned", ({ orphan }) => `/pages/docs/holidays.md?topic=${orphan}`],
     ["topic, resolved", ({ resolved }) => `/pages/docs/insurance.md?topic=${resolved}`],
@@ -121,6 +141,7 @@ const areas: Record<string, View[]> = {
     ["runs", "/runs"],
     ["new run", "/runs", opens(/^(New|Plan a) run|^Plan/)],
     ["run, completed", ({ completed }) => `/runs/${completed}`],
+    ["run, reverting", ({ completed }) => `/runs/${completed}`, opens("Revert run")],
     ["run, list", ({ completed }) => `/runs/${completed}?tab=list`],
     ["run, report", ({ completed }) => `/runs/${completed}?tab=report`],
     ["run, figures", ({ completed }) => `/runs/${completed}?tab=figures`],
@@ -134,6 +155,7 @@ const areas: Record<string, View[]> = {
     ["tasks", "/tasks"],
     ["new task", "/tasks", opens("New task")],
     ["task, completed", ({ doneTask }) => `/tasks/${doneTask}`],
+    ["task, overturning", ({ doneTask }) => `/tasks/${doneTask}`, opens("Overturn")],
     ["task, files", ({ doneTask }) => `/tasks/${doneTask}`, opensEach(/^1 file changed$/, /^criterion 1 met/)],
     ["task, compared", ({ retriedTask, retriedPair }) => `/tasks/${retriedTask}?compare=${retriedPair}`],
     ["run, timeline", ({ completed }) => `/runs/${completed}?tab=timeline`],
