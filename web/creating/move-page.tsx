@@ -128,7 +128,7 @@ function MovePreview({ preview }: { preview: Output<"move_page"> }) {
           ))}
         </>
       )}
-      {following.length > 0 && <p>{following.join(", ")} will follow the page.</p>}
+      {following.length > 0 && <p>These follow the page: {following.join(", ")}.</p>}
       {left.length > 0 && (
         <>
           <h2>These links stay and will lead nowhere</h2>

@@ -131,7 +131,7 @@ function Things({ title, ids, isLinked = false }: { title: string; ids: string[]
       <h2>{title}</h2>
       <ul>
         {ids.map((id) => (
-          <li key={id}>{isLinked ? <ThingLink id={id} /> : <Shown text={id} />}</li>
+          <li key={id}>{isLinked ? <ThingLink id={id} /> : <Shown text={spelt(id)} />}</li>
         ))}
       </ul>
     </>
@@ -146,10 +146,13 @@ function ThingLink({ id }: { id: string }) {
         <Shown text={id.slice("entry:".length)} />
       </Link>
     );
-  if (/\s/.test(id)) return <Shown text={id} />;
+  if (!id.startsWith("node:")) return <Shown text={spelt(id)} />;
   return (
-    <Link to="/graph" search={{ node: id } as never}>
-      <Shown text={id} />
+    <Link to="/graph" search={{ node: id.slice("node:".length) } as never}>
+      <Shown text={spelt(id)} />
     </Link>
   );
 }
+
+/** "node:service:billing" is the node service:billing. */
+const spelt = (id: string) => id.replace(/^(node|edge):/, "$1 ");
