@@ -22,6 +22,7 @@ const jobsRevision = () => import("./jobs/revision-operations.ts");
 const reviewTopics = () => import("./review/topics/operations.ts");
 const people = () => import("./people/operations.ts");
 const peopleNames = () => import("./people/name-operations.ts");
+const crewReportActivity = () => import("./crew/report/activity.ts");
 const crewReportNotices = () => import("./crew/report/notice-operations.ts");
 const peopleSessions = () => import("./people/session-operations.ts");
 const tasks = () => import("./tasks/operations.ts");
@@ -144,6 +145,7 @@ export const loaders = {
   change_user: pick(people, "changeUser"),
   remove_user: pick(people, "removeUser"),
   list_names: pick(peopleNames, "listNames"),
+  activity: pick(crewReportActivity, "activity"),
   notifications: pick(crewReportNotices, "notifications"),
   mark_read: pick(crewReportNotices, "markRead"),
   create_sign_in_link: pick(peopleSessions, "createSignInLink"),
@@ -187,6 +189,7 @@ export const loaders = {
   steer_task: pick(crewSteer, "steerTask"),
   run_transcript: pick(crewReportTranscript, "runTranscript"),
   start_run: pick(crewExecute, "startRun"),
+  list_request_templates: pick(crewExecute, "listRequestTemplates"),
   execute_run: pick(crewExecute, "executeRun"),
   show_plan: pick(crewPlan, "showPlan"),
   check_plan: pick(crewPlan, "checkPlan"),

@@ -26,6 +26,7 @@ const makers: Record<string, () => Promise<MakeCommand>> = {
   source: async () => (await import("./source.ts")).sourceCommand,
   topic: async () => (await import("./topic.ts")).topicCommand,
   inbox: async () => (await import("./inbox.ts")).inboxCommand,
+  activity: async () => (await import("./activity.ts")).activityCommand,
   notifications: async () => (await import("./notifications.ts")).notificationsCommand,
   proposal: async () => (await import("./proposal.ts")).proposalCommand,
   plan: async () => (await import("./plan.ts")).planCommand,

@@ -42,13 +42,14 @@ export function useRunActions(
     },
     onSettled: refetch,
   });
+  const planAgain = useWrite("start_run", { onDone: () => say("The planner continues") });
   const replan = useWrite("replan_run", { onDone: () => say("The planner is writing a plan change") });
   const merge = useWrite("merge_run", {
     onDone: ({ already, into, files }) =>
       say(already ? `${into} has the accepted work already` : `Merged ${files.length} files into ${into}`),
   });
   const actions: Record<
-    "execute" | "retry" | "replan" | "merge" | "pullRequest" | "revert" | "pause" | "cancel",
+    "execute" | "retry" | "planAgain" | "replan" | "merge" | "pullRequest" | "revert" | "pause" | "cancel",
     Action
   > = {
     revert: {
@@ -74,6 +75,14 @@ export function useRunActions(
       operation: "open_pull_request",
       when: canMerge(run),
       run: onPullRequest,
+    },
+    planAgain: {
+      id: "run-plan-again",
+      label: "Plan again",
+      group: "Run",
+      operation: "start_run",
+      when: hasNoPlan(run) && !planAgain.isPending,
+      run: () => planAgain.mutate({ run: id }),
     },
     replan: {
       id: "run-replan",
@@ -123,6 +132,7 @@ export function useRunActions(
   const busy = {
     execute: execute.isPending,
     retry: retry.isPending,
+    planAgain: planAgain.isPending,
     replan: replan.isPending,
     merge: merge.isPending,
     pause: pause.isPending,
@@ -134,6 +144,9 @@ export function useRunActions(
 /** A failed run whose tasks were reopened one by one. */
 export const isReopened = (run: Run | undefined) =>
   run?.state === "failed" && run.tasks.length > 0 && !run.tasks.some(({ state }) => state === "failed");
+
+/** A run whose planner ended without a plan; planning continues with the tasks that it had submitted. */
+export const hasNoPlan = (run: Run | undefined) => run?.state === "failed" && run.tasks.length === 0;
 
 export const canReplan = (run: Run | undefined) =>
   run !== undefined &&
