@@ -89,7 +89,9 @@ describe("creating in a browser", needs("chromium"), () => {
   });
 
   test("W5: a link that leads to a missing page offers to create it; a missing entry, to propose its section", async () => {
-    const { root } = await newWorkspace({ files: { "docs/plan.md": "# Plan\n\n[Next](next-steps.md) [[glossary/new]]\n" } });
+    const { root } = await newWorkspace({
+      files: { "docs/plan.md": "# Plan\n\n[Next](next-steps.md) [[glossary/new]]\n" },
+    });
     const { link } = await serve(root);
     const { page, url } = await visit(link);
     await page.goto(`${url}/pages/docs/plan.md`);
@@ -142,7 +144,12 @@ describe("creating in a browser", needs("chromium"), () => {
     expect(git("rev-parse", "HEAD")).toBe(head);
     const id = page.url().split("/").at(-1) ?? "";
     const shown = await (await ask(url, `/api/proposals/${id}`, { token })).json();
-    expect(shown).toMatchObject({ subject: "docs/plan.md", status: "open", proposed_by: "Ada Lovelace", revision_number: 1 });
+    expect(shown).toMatchObject({
+      subject: "docs/plan.md",
+      status: "open",
+      proposed_by: "Ada Lovelace",
+      revision_number: 1,
+    });
     const done = await ask(url, `/api/proposals/${id}/approve`, { method: "POST", token, body: {} });
     expect(done.status).toBe(200);
     expect(git("log", "-1", "--format=%an")).toBe("Ada Lovelace");
@@ -177,7 +184,10 @@ describe("creating in a browser", needs("chromium"), () => {
 
   test("W5: a page is moved after the links that change were shown", async () => {
     const { root, git } = await newWorkspace({
-      files: { "docs/plan.md": "# Plan\n\nFirst [deploy](deploy.md).\n", "docs/deploy.md": "# Deploy\n\nPush the button.\n" },
+      files: {
+        "docs/plan.md": "# Plan\n\nFirst [deploy](deploy.md).\n",
+        "docs/deploy.md": "# Deploy\n\nPush the button.\n",
+      },
     });
     const { link } = await serve(root);
     const { page, url } = await visit(link);

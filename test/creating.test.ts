@@ -27,7 +27,9 @@ describe.each(engines)("W5: creating pages and proposing edits (%s)", (engine) =
     expect(git("status", "--porcelain")).toBe("");
     const events = (await allEvents(app)).filter(({ subject }) => subject === "page:docs/new/deploy.md");
     expect(events.map(({ kind, actor }) => `${kind} ${actor}`)).toEqual(["page-created Ada Lovelace"]);
-    expect((await ask(app, "search", { query: "One Two" })).results.map(({ id }) => id)).toContain("docs/new/deploy.md");
+    expect((await ask(app, "search", { query: "One Two" })).results.map(({ id }) => id)).toContain(
+      "docs/new/deploy.md",
+    );
     expect((await ask(app, "doctor", {})).findings.filter(({ state }) => state === "problem")).toEqual([]);
   });
 
@@ -49,7 +51,9 @@ describe.each(engines)("W5: creating pages and proposing edits (%s)", (engine) =
     expect((await ask(app, "get_topic", { id: made.topic_id })).messages).toHaveLength(2);
     const reader = { ...person(), rank: "reader" as const };
     expect(await perform(app, "propose_edit", { ...again }, reader)).toMatchObject({ problem: { code: "denied" } });
-    expect(await perform(app, "propose_edit", { ...again }, agent("planner"))).toMatchObject({ problem: { code: "denied" } });
+    expect(await perform(app, "propose_edit", { ...again }, agent("planner"))).toMatchObject({
+      problem: { code: "denied" },
+    });
     const { commit } = await ask(app, "approve_proposal", { id: second.id });
     expect(git("show", "-s", "--format=%an", commit ?? "")).toBe("Ada Lovelace");
     expect(git("show", "HEAD:docs/plan.md")).toContain("Then play.");
