@@ -17,7 +17,7 @@ const files = { "docs/plan.md": "# Plan\n\nFirst rest.\n" };
 
 describe.each(engines)("W5: creating pages and proposing edits (%s)", (engine) => {
   test("W5: a page is created once, also when two people create it at the same time", async () => {
-    const { app, root, git } = await newWorkspace({ engine, files });
+    const { app, git } = await newWorkspace({ engine, files });
     const create = (content: string) => perform(app, "create_page", { path: "docs/new/deploy.md", content });
     const done = await Promise.all([create("# One\n"), create("# Two\n")]);
     expect(done.filter(({ ok }) => ok)).toHaveLength(1);
