@@ -42,6 +42,18 @@ const help = async (page: Page) => {
   await dialog(page);
 };
 
+const moving = (path: string) => async (page: Page) => {
+  await opens("Rename")(page);
+  await page.getByLabel("Path").fill(path);
+  await page.locator(".effects").or(page.locator(".place-status.bad")).first().waitFor();
+};
+
+const wrongId = async (page: Page) => {
+  await opens("Propose section")(page);
+  await page.getByLabel("Id").fill("No Id");
+  await page.getByText("Use lower-case letters").waitFor();
+};
+
 const showsChange = async (page: Page) => {
   if (await page.getByRole("radio", { name: "Claude Code" }).isDisabled()) return;
   await page.getByRole("radio", { name: "Claude Code" }).check();
@@ -74,6 +86,18 @@ const areas: Record<string, View[]> = {
     ["source not found", "/source/nowhere.md"],
     ["graph", "/graph"],
     ["graph of a node", ({ node }) => `/graph?node=${node}`],
+  ],
+  creating: [
+    ["page, suggesting an edit", "/pages/docs/depot.md?view=suggest"],
+    ["page, moving", "/pages/docs/depot.md", moving("docs/station.md")],
+    ["page, moving to a taken path", "/pages/docs/depot.md", moving("docs/labels.md")],
+    ["entry, renaming", "/entries/architecture", opens("Rename")],
+    ["new page", "/pages/docs/nowhere.md", opens("Create page")],
+    ["new section", "/entries/nowhere", opens("Propose section")],
+    ["new section, wrong id", "/entries/nowhere", wrongId],
+    ["topic, editing a message", ({ topic }) => `/pages/docs/depot.md?topic=${topic}`, press("Edit message")],
+    ["run, reverting", ({ completed }) => `/runs/${completed}`, opens("Revert run")],
+    ["task, overturning", ({ doneTask }) => `/tasks/${doneTask}`, opens("Overturn")],
   ],
   review: [
     ["inbox", "/inbox"],

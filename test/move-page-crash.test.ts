@@ -8,11 +8,20 @@ import { operationNamed } from "../src/operation-list.ts";
 import type { OperationName } from "../src/operation-loaders.ts";
 import { scriptoriumProcess } from "./support/commands.ts";
 import { thorough } from "./support/thorough.ts";
-import { freshDatabase, gitIn, newWorkspace, person, read, temporaryFolder, testEnvironment } from "./support/workspace.ts";
+import {
+  freshDatabase,
+  gitIn,
+  newWorkspace,
+  person,
+  read,
+  temporaryFolder,
+  testEnvironment,
+} from "./support/workspace.ts";
 
 const perform = <N extends OperationName>(app: App, name: N, input: object) =>
   operationNamed(name).perform(app, input, person());
-const ask = async <N extends OperationName>(app: App, name: N, input: object) => unwrap(await perform(app, name, input));
+const ask = async <N extends OperationName>(app: App, name: N, input: object) =>
+  unwrap(await perform(app, name, input));
 
 const move = { path: "docs/deploy.md", new_path: "guides/ops/release.md" };
 const files = {

@@ -15,8 +15,10 @@ const ask = async <N extends OperationName>(app: App, name: N, input: object, ca
   unwrap(await perform(app, name, input, caller));
 
 const pages = {
-  "docs/deploy.md": "# Deploy\r\n\r\nSee [the plan](plan.md#goal) and ![a picture](img/a.png).\r\n\r\nPush the button.\r\n\r\nWait until the lights are green before you tell anybody else about it.\r\n\r\nThen write down what happened, when, and who was there.\r\n",
-  "docs/plan.md": "# Plan\r\n\r\nFirst [deploy](deploy.md#now), then rest.\r\n\r\n```md\r\n[deploy](deploy.md)\r\n```\r\n",
+  "docs/deploy.md":
+    "# Deploy\r\n\r\nSee [the plan](plan.md#goal) and ![a picture](img/a.png).\r\n\r\nPush the button.\r\n\r\nWait until the lights are green before you tell anybody else about it.\r\n\r\nThen write down what happened, when, and who was there.\r\n",
+  "docs/plan.md":
+    "# Plan\r\n\r\nFirst [deploy](deploy.md#now), then rest.\r\n\r\n```md\r\n[deploy](deploy.md)\r\n```\r\n",
   "README.md": "# Start\n\n[Deploy](./docs/deploy.md) or [[page:docs/deploy.md|here]].\n\n[d]: docs/deploy.md\n",
   "docs/img/a.png": "no picture",
   "sources/old.md": "[d](../docs/deploy.md)\n",
@@ -51,7 +53,11 @@ describe.each(backends)("W5: a page is moved with its links ($store, $engine)", 
       ["README.md", "docs/plan.md", "guides/ops/release.md", "wiki/vision.md"].sort(),
     );
     expect(preview.relinked.find(({ path }) => path === "docs/plan.md")?.lines).toEqual([
-      { line: 3, before: "First [deploy](deploy.md#now), then rest.", after: "First [deploy](../guides/ops/release.md#now), then rest." },
+      {
+        line: 3,
+        before: "First [deploy](deploy.md#now), then rest.",
+        after: "First [deploy](../guides/ops/release.md#now), then rest.",
+      },
     ]);
     expect(preview.left).toEqual(
       expect.arrayContaining([

@@ -13,6 +13,7 @@ import "./style/diff.css";
 import "./style/editor.css";
 import "./style/graph.css";
 import "./style/runs.css";
+import "./style/creating.css";
 import "./style/together.css";
 import "./style/print.css";
 import { MantineProvider } from "@mantine/core";

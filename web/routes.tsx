@@ -18,7 +18,7 @@ const number = (value: unknown): number | undefined => {
   return value !== undefined && value !== "" && Number.isInteger(read) ? read : undefined;
 };
 
-const views = ["read", "edit", "history", "blame", "source"] as const;
+const views = ["read", "edit", "suggest", "history", "blame", "source"] as const;
 export type PageSearch = {
   view?: (typeof views)[number] | undefined;
   version?: number | undefined;

@@ -61,10 +61,15 @@ function changes({ path, new_path, moved, relinked, left, commit, ...follow }: M
     follow.edges > 0 ? plural(follow.edges, "edge") : [],
   ].flat();
   return [
-    bold(moved ? `${path} is now ${new_path}${commit ? ` (commit ${commit.slice(0, 12)})` : ""}` : `${path} → ${new_path}`),
+    bold(
+      moved ? `${path} is now ${new_path}${commit ? ` (commit ${commit.slice(0, 12)})` : ""}` : `${path} → ${new_path}`,
+    ),
     ...relinked.flatMap((page) => [
       `links in ${page.path}:`,
-      ...page.lines.flatMap(({ line, before, after }) => [`  ${line} - ${before.trim()}`, `  ${line} + ${after.trim()}`]),
+      ...page.lines.flatMap(({ line, before, after }) => [
+        `  ${line} - ${before.trim()}`,
+        `  ${line} + ${after.trim()}`,
+      ]),
     ]),
     ...left.map((page) => `${page.path} still links to ${path}: ${page.reason}`),
     ...(following.length > 0 ? [`following: ${following.join(", ")}`] : []),

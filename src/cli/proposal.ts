@@ -55,12 +55,7 @@ export const proposalCommand = (common: () => Common) =>
           const content = (await readInput(file)).toString("utf8");
           if (page !== undefined) {
             const input = { source_path: page, topic_id: topic, message, base_sha: base, content };
-            return report(
-              common(),
-              proposeEdit,
-              input,
-              (p) => `${p.id} is open for review, with topic ${p.topic_id}`,
-            );
+            return report(common(), proposeEdit, input, (p) => `${p.id} is open for review, with topic ${p.topic_id}`);
           }
           await report(
             common(),

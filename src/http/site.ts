@@ -67,7 +67,7 @@ export function siteRoutes(app: App, renderer: Pick<Renderer, "warm">): Hono<Env
     renderer.warm();
     const { person } = c.get("principal");
     const boot: Boot = {
-      workspace: { name: app.config.name, wiki: app.config.wiki },
+      workspace: { name: app.config.name, wiki: app.config.wiki, sources: app.config.sources },
       person: { name: person?.name ?? "", rank: person?.rank ?? "reader" },
       operations,
       cursor: (await lastEventId(app.db)) ?? "0",

@@ -17,7 +17,7 @@ export type Route = {
 
 /** Data that the server writes into the page, so that the application starts without a request. */
 export type Boot = {
-  workspace: { name: string; wiki: string };
+  workspace: { name: string; wiki: string; sources: string };
   person: { name: string; rank: Person["rank"] };
   /** Every operation that HTTP has, by name. */
   operations: Record<string, Route>;

@@ -48,6 +48,7 @@ export const longTests = [
   "journeys.browser",
   "library-crew",
   "mcp-conformance",
+  "move-page-crash",
   "model-failures",
   "network",
   "network-real",

@@ -127,7 +127,7 @@ function SnapshotEditor({ id, latest, onDone }: { id: string; latest: Latest; on
   );
 }
 
-function Preview({ text }: { text: string }) {
+export function Preview({ text }: { text: string }) {
   const [shown] = useDebouncedValue(text, 250);
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and keys must be able to do that

@@ -1,10 +1,12 @@
+import { Button } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import { type ReactNode, useCallback } from "react";
 import { boot } from "../boot.ts";
 import { mayCall, Refusal } from "../client/call.ts";
 import { renderedQuery } from "../client/query.ts";
-import { BookOpen, Code2, History, Pencil, Users } from "../parts/icons.tsx";
+import { startCreating } from "../creating/creating.ts";
+import { BookOpen, Code2, History, MapPin, MessageSquare, Pencil, Users } from "../parts/icons.tsx";
 import { later } from "../parts/later.tsx";
 import { Shown } from "../parts/shown.tsx";
 import { Failed, Loading, NotHere } from "../parts/state.tsx";
@@ -18,6 +20,7 @@ import { PersonaChoice, Perspective } from "./perspective.tsx";
 import { Reading } from "./reading.tsx";
 
 const Editor = later(() => import("./editor.tsx").then(({ Editor }) => Editor));
+const Suggest = later(() => import("./suggest.tsx").then(({ Suggest }) => Suggest));
 const HistoryView = later(() => import("./history.tsx").then(({ HistoryView }) => HistoryView));
 const Blame = later(() => import("./blame.tsx").then(({ Blame }) => Blame));
 const SourceView = later(() => import("./source.tsx").then(({ SourceView }) => SourceView));
@@ -42,7 +45,8 @@ function Page({ path }: { path: string }) {
   const isLog = shown?.entry?.mode === "log";
   const canWrite = shown?.entry != null && mayCall(isLog ? "append_log" : "commit_entry");
   const mayNotEdit = search.view === "edit" && shown !== undefined && !canWrite;
-  const view = mayNotEdit ? "read" : (search.view ?? "read");
+  const maySuggest = mayCall("propose_edit");
+  const view = mayNotEdit || (search.view === "suggest" && !maySuggest) ? "read" : (search.view ?? "read");
 
   // Another topic or tab of the side panel leaves the text where it is; another view begins at its top.
   const show = useCallback(
@@ -50,7 +54,26 @@ function Page({ path }: { path: string }) {
       void navigate({ to: ".", search: next as never, resetScroll: view !== "read" || !isReading(next) }),
     [navigate, view],
   );
-  const actions: Record<"read" | "edit" | "history" | "blame" | "source", Action> = {
+  const isSource = path.startsWith(`${boot.workspace.sources}/`);
+  const canSuggest = shown !== undefined && !isSource && maySuggest;
+  const actions: Record<"read" | "edit" | "suggest" | "move" | "history" | "blame" | "source", Action> = {
+    suggest: {
+      id: "page-suggest",
+      label: "Suggest edit",
+      group: "Page",
+      keys: "v e",
+      when: canSuggest && view !== "suggest" && search.version === undefined,
+      operation: "propose_edit",
+      run: () => show({ view: "suggest", topic: search.topic }),
+    },
+    move: {
+      id: "page-move",
+      label: shown?.entry ? "Rename section" : "Rename or move page",
+      group: "Page",
+      when: shown !== undefined && !isSource && search.version === undefined,
+      operation: shown?.entry ? "rename_section" : "move_page",
+      run: () => startCreating({ kind: "move", path, entry: shown?.entry?.id, title: shown?.title ?? path }),
+    },
     read: { id: "page-read", label: "Read", group: "Page", keys: "v r", when: view !== "read", run: () => show({}) },
     edit: {
       id: "page-edit",
@@ -88,7 +111,12 @@ function Page({ path }: { path: string }) {
   };
   useActions(Object.values(actions));
 
-  if (page.error instanceof Refusal && page.error.status === 404) return <NotHere what={missing(path, page.error)} />;
+  if (page.error instanceof Refusal && page.error.status === 404)
+    return (
+      <NotHere what={missing(path, page.error)}>
+        {search.version === undefined && <CreateMissing path={path} />}
+      </NotHere>
+    );
   if (page.error) {
     return (
       <div className="column">
@@ -121,6 +149,9 @@ function Page({ path }: { path: string }) {
             {(actions.edit.when || view === "edit") && (
               <ViewButton action={actions.edit} isCurrent={view === "edit"} icon={<Pencil size={14} />} />
             )}
+            {(actions.suggest.when || view === "suggest") && (
+              <ViewButton action={actions.suggest} isCurrent={view === "suggest"} icon={<MessageSquare size={14} />} />
+            )}
             <ViewButton action={actions.history} isCurrent={view === "history"} icon={<History size={14} />} />
             <ViewButton action={actions.blame} isCurrent={view === "blame"} icon={<Users size={14} />} />
             <ViewButton
@@ -129,6 +160,15 @@ function Page({ path }: { path: string }) {
               icon={<Code2 size={14} />}
               label="Source"
             />
+            {actions.move.when && (
+              <ActionButton
+                action={actions.move}
+                icon={<MapPin size={14} />}
+                variant="default"
+                size="xs"
+                label="Rename"
+              />
+            )}
           </div>
         </div>
         <p className="facts">
@@ -159,7 +199,7 @@ function Page({ path }: { path: string }) {
           <p className="note" role="status">
             {entry
               ? "Only collaborators and admins can edit this page."
-              : "This page is not an entry of the wiki; edit its file."}
+              : "This page is not an entry of the wiki: suggest an edit, or edit its file."}
           </p>
         )}
         {entry && entry.version < entry.latest && (
@@ -176,6 +216,9 @@ function Page({ path }: { path: string }) {
       )}
       {view === "read" && search.as === undefined && <Reading page={shown} search={search} show={show} />}
       {view === "edit" && entry && <Editor page={shown} onDone={() => show({})} />}
+      {view === "suggest" && canSuggest && (
+        <Suggest page={shown} topic={search.topic} onDone={() => show(search.topic ? { topic: search.topic } : {})} />
+      )}
       {view === "history" && entry && (
         <HistoryView id={entry.id} mode={entry.mode} latest={entry.latest} compare={search.compare} show={show} />
       )}
@@ -198,6 +241,19 @@ function ViewButton({ action, isCurrent, icon, ...rest }: ViewProps) {
       aria-current={isCurrent ? "page" : undefined}
       {...rest}
     />
+  );
+}
+
+/** A link led to a page that does not exist: it can be made here. */
+function CreateMissing({ path }: { path: string }) {
+  const inWiki = path.startsWith(`${boot.workspace.wiki}/`);
+  if (!mayCall(inWiki ? "create_section" : "create_page") || path.startsWith(`${boot.workspace.sources}/`)) return null;
+  const id = path.slice(boot.workspace.wiki.length + 1).replace(/\.(md|markdown)$/, "");
+  const create = () => startCreating(inWiki ? { kind: "section", id } : { kind: "page", path });
+  return (
+    <p>
+      <Button onClick={create}>{inWiki ? "Propose section" : "Create page"}</Button>
+    </p>
   );
 }
 

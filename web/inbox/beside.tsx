@@ -88,10 +88,11 @@ function Discussion({ proposal: { topic_id: topic, comments, line_comments: onLi
   const messages = found.data?.messages ?? [];
   const returned = (author: string, at: string) =>
     comments.some((one) => one.wants_revision && one.author === author && one.at === at);
-  const said = messages.map(({ seq, author, author_kind: kind, content, at }) => {
+  const said = messages.map(({ seq, author, author_kind: kind, content, at, edited_at: editedAt }) => {
     const line = onLines.find((one) => one.seq === seq);
     return {
-      ...{ id: `topic-${seq}`, author, isAgent: kind === "agent", content, at },
+      ...{ id: `topic-${seq}`, author, isAgent: kind === "agent", content, at, editedAt },
+      ...(topic === null ? {} : { place: { topic, seq } }),
       remark: (
         <>
           {returned(author, at) && revisionWanted}

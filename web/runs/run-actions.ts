@@ -13,10 +13,16 @@ type Options = {
   onStart(): void;
   /** Asks where to push before a pull request is opened. */
   onPullRequest(): void;
+  /** Shows what a revert changes. */
+  onRevert(): void;
 };
 
 /** What a person can do with a run, and what of it is being done. */
-export function useRunActions(id: string, run: Run | undefined, { refetch, onStart, onPullRequest }: Options) {
+export function useRunActions(
+  id: string,
+  run: Run | undefined,
+  { refetch, onStart, onPullRequest, onRevert }: Options,
+) {
   const execute = useWrite("execute_run", { onDone: () => say("Run started") });
   const pause = useWrite("pause_run", {
     onDone: ({ in_progress }) =>
@@ -43,9 +49,17 @@ export function useRunActions(id: string, run: Run | undefined, { refetch, onSta
       say(already ? `${into} has the accepted work already` : `Merged ${files.length} files into ${into}`),
   });
   const actions: Record<
-    "execute" | "retry" | "planAgain" | "replan" | "merge" | "pullRequest" | "pause" | "cancel",
+    "execute" | "retry" | "planAgain" | "replan" | "merge" | "pullRequest" | "revert" | "pause" | "cancel",
     Action
   > = {
+    revert: {
+      id: "run-revert",
+      label: "Revert run",
+      group: "Run",
+      operation: "revert_run",
+      when: run !== undefined && !["planning", "planned", "running"].includes(run.state),
+      run: onRevert,
+    },
     merge: {
       id: "run-merge",
       label: "Merge accepted work",

@@ -2,7 +2,7 @@ import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router"
 import { useState } from "react";
 import type { Output } from "../client/call.ts";
 import { useOperation } from "../client/query.ts";
-import { Ban, Check, GitFork, Pause, Pencil, Play } from "../parts/icons.tsx";
+import { Ban, Check, GitFork, Pause, Pencil, Play, RotateCcw } from "../parts/icons.tsx";
 import { later } from "../parts/later.tsx";
 import { Markdown } from "../parts/markdown.tsx";
 import { Shown } from "../parts/shown.tsx";
@@ -25,6 +25,7 @@ const Plan = later(() => import("./plan.tsx").then(({ Plan }) => Plan));
 const Figures = later(() => import("./figures.tsx").then(({ Figures }) => Figures));
 
 const PullRequestDialog = later(() => import("./pull-request.tsx").then(({ PullRequestDialog }) => PullRequestDialog));
+const RevertDialog = later(() => import("./revert.tsx").then(({ RevertDialog }) => RevertDialog));
 const Timeline = later(() => import("./timeline.tsx").then(({ Timeline }) => Timeline));
 const Transcript = later(() => import("./transcript.tsx").then(({ Transcript }) => Transcript));
 
@@ -39,11 +40,13 @@ export function RunPage() {
   const run = found.data;
   useTitle(run?.title ?? "Run");
   const [isStarting, setStarting] = useState(false);
+  const [isReverting, setReverting] = useState(false);
   const [isAskingToPush, setAskingToPush] = useState(false);
   const { actions, busy } = useRunActions(id, run, {
     refetch: () => void found.refetch(),
     onStart: () => setStarting(true),
     onPullRequest: () => setAskingToPush(true),
+    onRevert: () => setReverting(true),
   });
   useActions([
     ...Object.values(actions),
@@ -120,6 +123,9 @@ export function RunPage() {
             {canMerge(run) && (
               <ActionButton action={actions.pullRequest} icon={<GitFork size={14} />} size="xs" variant="default" />
             )}
+            {actions.revert.when && (
+              <ActionButton action={actions.revert} icon={<RotateCcw size={14} />} size="xs" variant="default" />
+            )}
             {actions.cancel.when && (
               <ActionButton
                 action={actions.cancel}
@@ -176,6 +182,7 @@ export function RunPage() {
       {tab === "report" && <Report key={id} id={id} />}
       {tab === "figures" && <Figures id={id} />}
       {isAskingToPush && <PullRequestDialog run={id} onClose={() => setAskingToPush(false)} />}
+      {isReverting && <RevertDialog run={id} onClose={() => setReverting(false)} />}
       {isStarting && <RunDialog run={id} onClose={() => setStarting(false)} />}
     </div>
   );

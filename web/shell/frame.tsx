@@ -5,6 +5,7 @@ import { useEffect, useRef, useState } from "react";
 import { boot } from "../boot.ts";
 import { follow, type LiveState } from "../client/live.ts";
 import { signOut } from "../client/sign-out.ts";
+import { startCreating, useCreating } from "../creating/creating.ts";
 import { Menu, Search } from "../parts/icons.tsx";
 import { later } from "../parts/later.tsx";
 import { Shown } from "../parts/shown.tsx";
@@ -16,6 +17,7 @@ import { Nav, places } from "./nav.tsx";
 import { TrustBanner } from "./trust-banner.tsx";
 import { WarningBanner } from "./warning-banner.tsx";
 
+const CreatingDialogs = later(() => import("../creating/dialogs.tsx").then(({ CreatingDialogs }) => CreatingDialogs));
 const Palette = later(() => import("./palette.tsx").then(({ Palette }) => Palette));
 
 /** The frame of every page: navigation, palette, help, live feed. */
@@ -26,6 +28,7 @@ export function Frame() {
   const [open, setOpen] = useState<"palette" | "help" | "nav" | undefined>();
   const [live, setLive] = useState<LiveState>("connecting");
   const path = useRouterState({ select: (state) => state.location.pathname });
+  const isCreating = useCreating() !== undefined;
 
   useEffect(() => follow({ queries, from: boot.cursor, onState: setLive }), [queries]);
   useEffect(listenToKeys, []);
@@ -72,6 +75,22 @@ export function Frame() {
       group: "Go to",
       keys: "g n",
       run: () => void navigate({ to: "/notifications" }),
+    },
+    {
+      id: "new-page",
+      label: "New page",
+      group: "Page",
+      keys: "n p",
+      operation: "create_page",
+      run: () => startCreating({ kind: "page" }),
+    },
+    {
+      id: "new-section",
+      label: "New section",
+      group: "Page",
+      keys: "n s",
+      operation: "create_section",
+      run: () => startCreating({ kind: "section" }),
     },
     { id: "profile", label: "Profile", group: "Go to", keys: "g u", run: () => void navigate({ to: "/profile" }) },
     { id: "sessions", label: "Sessions", group: "Go to", keys: "g a", run: () => void navigate({ to: "/sessions" }) },
@@ -152,6 +171,7 @@ export function Frame() {
         <Outlet />
       </main>
       {open === "palette" && <Palette onClose={() => setOpen(undefined)} />}
+      {isCreating && <CreatingDialogs />}
       {open === "help" && <Help onClose={() => setOpen(undefined)} />}
     </div>
   );

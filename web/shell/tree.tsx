@@ -4,7 +4,9 @@ import { useVirtualizer } from "@tanstack/react-virtual";
 import { useMemo, useRef, useState } from "react";
 import { spellHidden } from "../../src/kernel/hidden.ts";
 import { boot } from "../boot.ts";
+import { mayCall } from "../client/call.ts";
 import { renderedQuery, useOperation } from "../client/query.ts";
+import { startCreating } from "../creating/creating.ts";
 import { ChevronRight, FileText, ScrollText } from "../parts/icons.tsx";
 import { pathOf } from "../parts/paths.ts";
 import { Shown } from "../parts/shown.tsx";
@@ -52,6 +54,20 @@ export function Tree() {
 
   return (
     <nav aria-label="Pages" className="tree" ref={scroller}>
+      {(mayCall("create_page") || mayCall("create_section")) && (
+        <p className="tree-new">
+          {mayCall("create_page") && (
+            <button type="button" className="link-button" onClick={() => startCreating({ kind: "page" })}>
+              New page
+            </button>
+          )}
+          {mayCall("create_section") && (
+            <button type="button" className="link-button" onClick={() => startCreating({ kind: "section" })}>
+              New section
+            </button>
+          )}
+        </p>
+      )}
       {entries.isPending && <p className="hint">Loading pages</p>}
       <div style={{ height: virtual.getTotalSize(), position: "relative" }}>
         {virtual.getVirtualItems().map((item) => {

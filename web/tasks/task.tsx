@@ -2,6 +2,7 @@ import { Link, useParams } from "@tanstack/react-router";
 import { useState } from "react";
 import { stateWords } from "../../src/tasks/state-words.ts";
 import { useOperation, useWrite } from "../client/query.ts";
+import { later } from "../parts/later.tsx";
 import { Shown } from "../parts/shown.tsx";
 import { Failed, Loading } from "../parts/state.tsx";
 import { Time } from "../parts/time.tsx";
@@ -12,6 +13,8 @@ import { type Action, useActions } from "../shell/actions.ts";
 import { HandBack } from "./hand-back.tsx";
 import { TaskRecord } from "./record.tsx";
 import { toneOf } from "./states.ts";
+
+const OverturnDialog = later(() => import("./overturn.tsx").then(({ OverturnDialog }) => OverturnDialog));
 
 const over = new Set(["completed", "failed", "cancelled"]);
 
@@ -36,6 +39,7 @@ export function TaskPage() {
     onDone: ({ folder }) =>
       say(isText ? "The task is yours; hand it back with its text" : `The task is yours; its files are in ${folder}`),
   });
+  const [isOverturning, setOverturning] = useState(false);
   const [isHandingBack, setHandingBack] = useState(false);
   const rerun = useWrite("rerun_run", {
     onDone: ({ repeated }) => say(`${repeated.length} tasks will be repeated; resume the run`),
@@ -47,7 +51,7 @@ export function TaskPage() {
     run !== undefined &&
     ["stopped", "failed", "completed"].includes(run.state);
   const isTaken = task?.holder !== undefined && task.result.taken_by === task.holder;
-  const actions: Record<"cancel" | "reopen" | "release" | "take" | "handBack" | "rerun", Action> = {
+  const actions: Record<"cancel" | "reopen" | "release" | "take" | "handBack" | "rerun" | "overturn", Action> = {
     rerun: {
       id: "task-rerun",
       label: "Rerun from here",
@@ -93,6 +97,14 @@ export function TaskPage() {
       operation: "update_todo",
       when: task !== undefined && (task.state === "failed" || task.state === "cancelled"),
       run: () => update.mutate({ id, status: "reopened" }),
+    },
+    overturn: {
+      id: "task-overturn",
+      label: "Overturn",
+      group: "Page",
+      operation: "overturn_task",
+      when: task?.state === "completed",
+      run: () => setOverturning(true),
     },
     release: {
       id: "task-release",
@@ -160,9 +172,11 @@ export function TaskPage() {
           {actions.rerun.when && <ActionButton action={actions.rerun} variant="default" />}
           {actions.take.when && <ActionButton action={actions.take} variant="default" />}
           {actions.release.when && <ActionButton action={actions.release} variant="default" />}
+          {actions.overturn.when && <ActionButton action={actions.overturn} variant="default" />}
           {actions.cancel.when && <ActionButton action={actions.cancel} variant="default" />}
         </div>
       </div>
+      {isOverturning && <OverturnDialog id={id} run={task.run} onClose={() => setOverturning(false)} />}
       {isHandingBack && (
         <HandBack id={id} deliverable={isText ? "text" : "files"} onClose={() => setHandingBack(false)} />
       )}

@@ -1,5 +1,5 @@
 import { Button, NativeSelect } from "@mantine/core";
-import { useEffect, useRef } from "react";
+import { useEffect, useRef, useState } from "react";
 import { spellHidden } from "../../src/kernel/hidden.ts";
 import { mayCall } from "../client/call.ts";
 import { useDraft } from "../client/draft.ts";
@@ -14,7 +14,7 @@ import { ActionButton } from "../shell/action-button.tsx";
 import { type Action, useActions } from "../shell/actions.ts";
 import type { Topic } from "./discussion.tsx";
 import { MessageField } from "./message-field.tsx";
-import { Messages } from "./messages.tsx";
+import { isOwn, Messages } from "./messages.tsx";
 import { TopicWork } from "./work.tsx";
 
 type Props = { topic: Topic; isActive: boolean; onChoose(id: string | undefined): void };
@@ -75,6 +75,7 @@ function Talk({ topic }: { topic: Topic }) {
   const whole = useOperation("get_topic", { id: topic.id });
   const { value: text, setValue: setText, clear } = useDraft(`reply ${topic.id}`, "");
   const field = useRef<HTMLTextAreaElement>(null);
+  const [editing, setEditing] = useState<string>();
   const reply = useWrite("reply_topic", { onDone: clear });
   const reopen = useWrite("reopen_topic", { onDone: () => say("Topic reopened") });
   const resolve = useWrite("resolve_topic", { onDone: () => say("Resolved", () => reopen.mutate({ id: topic.id })) });
@@ -120,15 +121,19 @@ function Talk({ topic }: { topic: Topic }) {
   }, [isSeen, topic.id, markRead]);
   if (whole.error) return <Failed error={whole.error} again={() => void whole.refetch()} />;
   if (!whole.data) return <Loading lines={2} />;
+  const messages = whole.data.messages.map(({ seq, author_kind: authorKind, edited_at: editedAt, ...message }) => ({
+    ...message,
+    id: `${topic.id}-${seq}`,
+    isAgent: authorKind === "agent",
+    editedAt,
+    place: { topic: topic.id, seq },
+  }));
   return (
     <>
       <Messages
-        messages={whole.data.messages.map(({ seq, author_kind: authorKind, edited_at: editedAt, ...message }) => ({
-          ...message,
-          id: `${topic.id}-${seq}`,
-          isAgent: authorKind === "agent",
-          remark: editedAt && " (edited)",
-        }))}
+        messages={messages}
+        editing={editing}
+        onEditing={setEditing}
         waiting={reply.isPending ? reply.variables?.content : undefined}
       />
       <TopicWork topic={topic} />
@@ -143,6 +148,10 @@ function Talk({ topic }: { topic: Topic }) {
           onKeyDown={(event) => {
             if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) send();
             if (event.key === "Escape") field.current?.blur();
+            const last = event.key === "ArrowUp" && text === "" ? messages.findLast(isOwn) : undefined;
+            if (!last) return;
+            event.preventDefault();
+            setEditing(last.id);
           }}
         >
           <MessageField

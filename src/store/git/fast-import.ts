@@ -68,7 +68,10 @@ export async function importFiles(
 }
 
 /** Every commit gets the mark 1: only the last one is asked for. */
-function formatCommit(held: string, { author, message, at, movedFrom, also = [], ...file }: Commit): (string | Buffer)[] {
+function formatCommit(
+  held: string,
+  { author, message, at, movedFrom, also = [], ...file }: Commit,
+): (string | Buffer)[] {
   const when = `${Math.floor(Date.parse(at) / 1000)} +0000`;
   const now = `${Math.floor(Date.now() / 1000)} +0000`;
   const text = Buffer.from(message);

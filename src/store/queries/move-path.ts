@@ -2,7 +2,7 @@ import type { Query } from "../database.ts";
 
 type Move = {
   path: { from: string; to: string };
-  /** The graph nodes of the page; null for a file that is no node. */
+  /** The graph nodes of the page; null for a file without one. */
   node: { from: string | null; to: string | null };
 };
 

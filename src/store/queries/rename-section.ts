@@ -15,7 +15,10 @@ export async function renameSectionRows(
   await tx.updateTable("entry_versions").set({ entry_id: to }).where("entry_id", "=", from).execute();
   await sql`UPDATE entry_writers SET entry_id = ${to} WHERE entry_id = ${from}`.execute(tx);
   await tx.updateTable("focus_reads").set({ entry_id: to }).where("entry_id", "=", from).execute();
-  await movePathRows(tx, { path: { from: pathOf(from), to: pathOf(to) }, node: { from: `entry:${from}`, to: `entry:${to}` } });
+  await movePathRows(tx, {
+    path: { from: pathOf(from), to: pathOf(to) },
+    node: { from: `entry:${from}`, to: `entry:${to}` },
+  });
   for (const thing of [from, to]) await tx.insertInto("search_queue").values({ kind: "entry", thing }).execute();
 
   await tx.deleteFrom("section_renames").where("old_id", "in", [from, to]).execute();

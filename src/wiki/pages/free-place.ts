@@ -24,7 +24,8 @@ export async function freePlace(app: WikiApp, raw: string, from?: string): Promi
   if (path.startsWith(`${sources}/`)) return no("folder", `${path} would be a source; add it as one`);
   if (path.includes("/") && recordFolders.includes(top))
     return no("folder", `${top}/ has the records of runs; choose another folder`);
-  if (path.split("/").includes("node_modules")) return no("folder", "node_modules has installed packages; choose another folder");
+  if (path.split("/").includes("node_modules"))
+    return no("folder", "node_modules has installed packages; choose another folder");
   if (path.startsWith(`${wiki}/`)) return inWiki(app, path);
   if (from !== undefined && path !== from && foldedName(path) === foldedName(from))
     return no("name", `${from} and ${path} differ only in case, which some file systems ignore; choose another name`);
@@ -38,7 +39,8 @@ export async function freePlace(app: WikiApp, raw: string, from?: string): Promi
   const twin = twinOf(root, path);
   if (twin)
     return no("exists", `${twin} already exists, and is the same as ${path} on systems that ignore case; use its name`);
-  if (await app.git.isIgnored(path)) return no("ignored", `git ignores ${path}; choose another place or change .gitignore`);
+  if (await app.git.isIgnored(path))
+    return no("ignored", `git ignores ${path}; choose another place or change .gitignore`);
   return ok(path);
 }
 

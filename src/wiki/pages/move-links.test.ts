@@ -8,19 +8,26 @@ test.each([
   ["[d](deploy.md)", "[d](../guides/ops/deploy.md)"],
   ["[d](./deploy.md#now 'Title')", "[d](../guides/ops/deploy.md#now 'Title')"],
   ["[d](<deploy.md>)", "[d](<../guides/ops/deploy.md>)"],
-  ["[d]: deploy.md \"T\"\n\n[d] and [[page:docs/deploy.md|here]]", '[d]: ../guides/ops/deploy.md "T"\n\n[d] and [[page:guides/ops/deploy.md|here]]'],
+  [
+    '[d]: deploy.md "T"\n\n[d] and [[page:docs/deploy.md|here]]',
+    '[d]: ../guides/ops/deploy.md "T"\n\n[d] and [[page:guides/ops/deploy.md|here]]',
+  ],
   ["[d](/docs/deploy.md?a=b)", "[d](/guides/ops/deploy.md?a=b)"],
   ["[d](%64eploy.md)", "[d](../guides/ops/deploy.md)"],
   ['<a href="deploy.md#x">d</a>', '<a href="../guides/ops/deploy.md#x">d</a>'],
   ["| a | [d](deploy.md) |\r\n\r\n[o](other.md)\r\n", "| a | [d](../guides/ops/deploy.md) |\r\n\r\n[o](other.md)\r\n"],
   ["```md\n[d](deploy.md)\n```\n", "```md\n[d](deploy.md)\n```\n"],
-  ["[d](https://example.org/docs/deploy.md) [e](deploy.md.bak)", "[d](https://example.org/docs/deploy.md) [e](deploy.md.bak)"],
+  [
+    "[d](https://example.org/docs/deploy.md) [e](deploy.md.bak)",
+    "[d](https://example.org/docs/deploy.md) [e](deploy.md.bak)",
+  ],
 ])("W5: links to a moved page are rewritten and nothing else: %j", (before, after) => {
   expect(inPage(before)).toBe(after);
 });
 
 test("W5: relative links and images of the moved page lead to the same files from its new folder", () => {
-  const text = "[p](plan.md#x) ![i](img/a.png) [self](deploy.md#top) [up](../README.md) [f](img/) [w](https://a.b) [#](#x)\n";
+  const text =
+    "[p](plan.md#x) ![i](img/a.png) [self](deploy.md#top) [up](../README.md) [f](img/) [w](https://a.b) [#](#x)\n";
   expect(moveLinks(text, move.from, move)).toEqual({
     text: "[p](../../docs/plan.md#x) ![i](../../docs/img/a.png) [self](deploy.md#top) [up](../../README.md) [f](../../docs/img/) [w](https://a.b) [#](#x)\n",
     links: 4,

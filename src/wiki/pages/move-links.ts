@@ -2,8 +2,8 @@ import { posix } from "node:path";
 import { fileAt, type LinkTarget, linkTargets } from "../../kernel/markdown/links.ts";
 import { rewriteLinks } from "./rewrite-links.ts";
 
-/** The page that moves. */
-type Move = { from: string; to: string };
+/** The page that moves; `entry` has its ids, if it is an entry. */
+type Move = { from: string; to: string; entry?: { from: string; to: string } };
 /** The folder of a text before and after the move. */
 type Place = { before: string; after: string };
 
@@ -18,7 +18,8 @@ export function moveLinks(text: string, path: string, move: Move): { text: strin
     address: (given) => movedAddress(given, place, move),
     wiki: (given) => {
       const [, start = "", name = "", rest = ""] = /^(\s*)([^#|]*)(.*)$/s.exec(given) ?? [];
-      return name.trim() === `page:${move.from}` ? `${start}${name.replace(move.from, () => move.to)}${rest}` : given;
+      const next = namesOf(move).get(name.trim());
+      return next === undefined ? given : `${start}${name.replace(name.trim(), () => next)}${rest}`;
     },
   });
   return sameTargets(text, moved.text, place, move) ? moved : undefined;
@@ -44,12 +45,20 @@ function written(address: string, before: string): string {
   return encodeURI(address).replaceAll(/[()#]/g, (char) => sign[char] ?? char);
 }
 
-function sameTargets(text: string, after: string, place: Place, { from, to }: Move): boolean {
+/** How `[[ ]]` names the page, before and after the move. */
+const namesOf = ({ from, to, entry }: Move) =>
+  new Map([
+    [`page:${from}`, `page:${to}`],
+    ...(entry ? [[entry.from, entry.to] as const, [`entry:${entry.from}`, `entry:${entry.to}`] as const] : []),
+  ]);
+
+function sameTargets(text: string, after: string, place: Place, move: Move): boolean {
+  const { from, to } = move;
   const named = (target: LinkTarget, folder: string) =>
     "wiki" in target ? `[[${target.wiki.split("#")[0]?.trim()}` : (fileAt(target.address, folder) ?? target.address);
   const now = new Map([
     [from, to],
-    [`[[page:${from}`, `[[page:${to}`],
+    ...[...namesOf(move)].map(([old, next]) => [`[[${old}`, `[[${next}`] as const),
     [`/${from}`, `/${to}`],
   ]);
   const wanted = linkTargets(text).map((target) => withoutFragment(named(target, place.before)));

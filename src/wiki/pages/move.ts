@@ -82,8 +82,11 @@ async function linkingPages(app: WikiApp, move: Move): Promise<Pick<MovePlan, "r
     const changed = moveLinks(page.text, path, move);
     if (changed?.links === 0) continue;
     const onHead =
-      changed && !page.entry ? await pageCommitted(app, path, Buffer.from(page.text), "change the link there") : undefined;
-    const why = whyLeft(config, page, changed === undefined) ?? (onHead?.ok === false ? onHead.problem.message : undefined);
+      changed && !page.entry
+        ? await pageCommitted(app, path, Buffer.from(page.text), "change the link there")
+        : undefined;
+    const why =
+      whyLeft(config, page, changed === undefined) ?? (onHead?.ok === false ? onHead.problem.message : undefined);
     if (why !== undefined) left.push({ path, reason: why });
     else if (changed) relinked.push({ page, ...changed, onHead: onHead?.ok ? onHead.value : undefined });
   }
@@ -212,33 +215,61 @@ async function relink(
   author: Author,
   at: string,
 ): Promise<Result<number | null>> {
-  const { root } = app.config;
   if (page.entry) {
     const saved = await app.entries.replace(tx, stage, page.entry.id, text, page.blob, author);
     return saved.ok ? ok(saved.value.version) : changedMeanwhile(page.path);
   }
-  const isMoved = page === moved;
-  const path = isMoved ? to : page.path;
-  const held = isMoved ? Buffer.from(page.text) : readIfThere(join(root, path), root);
-  if (!held || !isBlob(held, page.blob)) return changedMeanwhile(page.path);
+  const move = { from: moved.path, to };
+  if (page !== moved) return relinkPage(app, tx, stage, { page, text, onHead, author, at, move });
+  const own = { ...page, path: to };
+  const group = isSimilar(page.text, text) ? author.group : undefined;
+  return relinkPage(app, tx, stage, {
+    ...{ page: own, text, onHead: undefined, at, move },
+    author: { ...author, group },
+    held: Buffer.from(page.text),
+  });
+}
+
+type NewLinks = {
+  page: Page;
+  text: string;
+  /** The blob of the page in HEAD; undefined if the same transaction puts the page there. */
+  onHead: string | undefined;
+  author: Author;
+  at: string;
+  move: Move;
+  /** The bytes that the page has, if its file is not there yet. */
+  held?: Buffer;
+};
+
+/** Writes a page that is not an entry with links to where another page is now. */
+export async function relinkPage(
+  app: WikiApp,
+  tx: Query,
+  stage: Stage,
+  { page: { path, blob: base }, text, onHead, author, at, move, held = readPage(app, path) }: NewLinks,
+): Promise<Result<null>> {
+  if (!held || !isBlob(held, base)) return changedMeanwhile(path);
   const bytes = Buffer.from(text);
-  const blob = blobOf(bytes, formatOf(page.blob));
+  const blob = blobOf(bytes, formatOf(base));
   await enqueue(tx, {
     path,
     blob,
     content: bytes,
-    base: page.blob,
+    base,
     author: identityOf(author),
-    message: commitMessage(`Rewrite links in ${path} after the move of ${moved.path}`, { "Moved-to": to }),
+    message: commitMessage(`Rewrite links in ${path} after the move of ${move.from}`, { "Moved-to": move.to }),
     at,
-    onlyOn: isMoved ? undefined : onHead,
+    onlyOn: onHead,
     file: stage(path, bytes, held),
-    group: isMoved && !isSimilar(page.text, text) ? undefined : author.group,
+    group: author.group,
   });
-  const data = { path, source_sha: blob, base_source_sha: page.blob, moved: { from: moved.path, to } };
+  const data = { path, source_sha: blob, base_source_sha: base, moved: { from: move.from, to: move.to } };
   await appendEvent(tx, { at, actor: author.name, kind: "page-relinked", subject: `page:${path}`, data });
   return ok(null);
 }
+
+const readPage = ({ config: { root } }: WikiApp, path: string) => readIfThere(join(root, path), root);
 
 /** Whether git recognises the page when both the path and the links change in one commit: it asks for half of its lines. */
 function isSimilar(before: string, after: string): boolean {
@@ -248,7 +279,11 @@ function isSimilar(before: string, after: string): boolean {
 }
 
 /** The plan as the faces show it. */
-export const shownPlan = ({ relinked, page, to }: MovePlan): { path: string; entry: string | null; lines: RewrittenLine[] }[] =>
+export const shownPlan = ({
+  relinked,
+  page,
+  to,
+}: MovePlan): { path: string; entry: string | null; lines: RewrittenLine[] }[] =>
   relinked.map((one) => ({
     path: one.page === page ? to : one.page.path,
     entry: one.page.entry?.id ?? null,

@@ -26,12 +26,7 @@ export async function readyForCommit(deps: Deps, path: string, bytes: Buffer, ve
 }
 
 /** The page's blob in HEAD, if the work tree and the index have the same. */
-export async function pageCommitted(
-  { git }: Deps,
-  path: string,
-  bytes: Buffer,
-  verb: string,
-): Promise<Result<string>> {
+export async function pageCommitted({ git }: Deps, path: string, bytes: Buffer, verb: string): Promise<Result<string>> {
   const [atHead, staged] = await Promise.all([git.blobAtHead(path), git.stagedAt(path)]);
   if (!atHead) return refuse("conflict", `${path} is not committed yet; commit it, then ${verb}`);
   const isCommitted = await git.isCommitted(path, bytes).catch((error: unknown) => {

@@ -24,9 +24,7 @@ export function rewriteLinks(text: string, { address, wiki }: Rewrite): { text: 
     return start + after + match.slice(start.length + given.length);
   };
   const changed = proseAndCode(text).map(({ isProse, block }) =>
-    isProse
-      ? forms.reduce((now, form) => now.replace(form, put(address)), block).replace(wikiForm, put(wiki))
-      : block,
+    isProse ? forms.reduce((now, form) => now.replace(form, put(address)), block).replace(wikiForm, put(wiki)) : block,
   );
   return { text: changed.join(""), links };
 }

@@ -89,9 +89,7 @@ export const movePage = operation({
     moved: z.boolean(),
     source_sha: z.string().describe("Git blob of the page before the move"),
     relinked: z.array(relinked).describe("Pages whose links change; the moved page itself under its new path"),
-    left: z
-      .array(z.object({ path: z.string(), reason: z.string() }))
-      .describe("Pages that still link to the old path"),
+    left: z.array(z.object({ path: z.string(), reason: z.string() })).describe("Pages that still link to the old path"),
     topics: z.int().describe("Number of topics that follow"),
     proposals: z.int().describe("Number of open proposals that follow"),
     perspectives: z.int(),

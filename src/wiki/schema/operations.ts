@@ -80,7 +80,7 @@ export const renameSection = operation({
   output: z.object({
     id: z.string(),
     version: z.int().describe("The version of the entry; 0 if nobody has written it"),
-    relinked: z.array(z.string()).describe("Entries whose links were changed"),
+    relinked: z.array(z.string()).describe("Entries, by id, and other pages, by path, whose links were changed"),
     left: z
       .array(z.object({ path: z.string(), reason: z.string() }))
       .describe("Entries and pages that still link to the old id"),

@@ -15,6 +15,7 @@ import { insertVersion } from "../../store/queries/versions.ts";
 import { requireSection } from "../contract.ts";
 import { type Author, identityOf, renameSummary, writerColumns } from "../entry.ts";
 import { linksIn, linksInLog } from "../pages/links.ts";
+import { relinkPages } from "../pages/relink-pages.ts";
 import { findSection, parseSchema, renameSectionIn, type Schema } from "../schema.ts";
 import { parseDocument, withBody } from "../stores/document.ts";
 import { twinOf } from "../twins.ts";
@@ -27,7 +28,7 @@ export type Rename = { from: string; to: string; title?: string | undefined };
 export type RenameResult = {
   id: string;
   version: number;
-  /** Entries whose links were rewritten, each as a version by the person. */
+  /** Entries whose links were rewritten, each as a version by the person, and then the paths of other pages. */
   relinked: string[];
   /** Entries and pages that still link to the old id. */
   left: { path: string; reason: string }[];
@@ -59,8 +60,13 @@ export async function renameSection(app: WikiApp, rename: Rename, by: Author): P
     rename,
     by,
   );
-  const others = pages.map((path) => ({ path, reason: "it is not an entry; change the link there" }));
-  return ok({ id: to, version: moved.value, relinked, left: [...left, ...others] });
+  const others = await relinkPages(app, pages, { from, to }, by);
+  return ok({
+    id: to,
+    version: moved.value,
+    relinked: [...relinked, ...others.relinked],
+    left: [...left, ...others.left],
+  });
 }
 
 function checkRename(app: WikiApp, schema: Schema, { from, to }: Rename): Result<true> {
