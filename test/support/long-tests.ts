@@ -75,6 +75,7 @@ export const longTests = [
   "runs.browser",
   "sandbox",
   "sessions.browser",
+  "setup-logins",
   "setup-managers",
   "setups",
   "signed-approvals",
