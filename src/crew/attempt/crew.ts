@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Sandbox } from "../../agents/sandbox/access.ts";
 import { findSandbox } from "../../agents/sandbox.ts";
@@ -37,7 +38,13 @@ export async function openCrew(staff: Staff, tell: (news: News) => void): Promis
   const home = setupsFolder(config.stateFolder);
   const [trees, setupTrees] = await Promise.all([openTrees(staff.app), openTrees(staff.app, join(home, "checkouts"))]);
   const setups = openSetups({ app: staff.app, sandbox: sandbox.value, tell, home, trees, setupTrees });
+  await setups.sweep();
   return ok({ ...staff, trees, setups, merges: new Map(), sandbox: sandbox.value, tell });
+}
+
+/** Deletes what setups of killed processes left. Without a sandbox none could have run. */
+export async function sweepSetups(staff: Staff): Promise<void> {
+  if (existsSync(setupsFolder(staff.app.config.stateFolder))) await openCrew(staff, () => undefined);
 }
 
 /** The checkouts of a workspace's runs. */
