@@ -1,16 +1,18 @@
 import { execFileSync } from "node:child_process";
-import { readdirSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { Setup } from "../src/crew/rules/plan.ts";
+import { unwrap } from "../src/kernel/result.ts";
 import { operations } from "../src/operation-list.ts";
 import { setupsOf } from "../src/store/queries/setups.ts";
+import { serve, start } from "./support/commands.ts";
 import { executed, newRun, type Play, passes, planned, playing, writes } from "./support/crew.ts";
 import { writeFiles } from "./support/files.ts";
 import { packageManager } from "./support/package-managers.ts";
 import { greeting, type Login, projectWithRegistry } from "./support/packages.ts";
 import { needs } from "./support/programs.ts";
-import { person, temporaryFolder } from "./support/workspace.ts";
+import { gitIn, person, temporaryFolder } from "./support/workspace.ts";
 
 const token = "npm-7f2c-SECRET-OF-THE-REGISTRY";
 const scoped = "@acme/greeting";
@@ -31,6 +33,8 @@ function stored(root: string): string[] {
     return [];
   }
 }
+
+const namesIn = (folder: string) => (existsSync(folder) ? readdirSync(folder) : []);
 
 /** Files with which a person is signed in elsewhere. */
 const fullHome = {
@@ -194,6 +198,42 @@ describe("registries that ask for a login", needs("bubblewrap"), () => {
     expect(registry.requests.filter(({ authorization }) => authorization)).toHaveLength(before);
   });
 
+  test.each(["install", "download"])(
+    "T19, W5: what a setup left whose process was killed in its %s is deleted at the next start, logins first of all",
+    async (phase) => {
+      const script =
+        "require('fs').writeFileSync(process.env.npm_config_cache + '/../begun', ''); setTimeout(() => 0, 60_000)";
+      const stuck = phase === "install" ? { scripts: { postinstall: `node -e "${script}"` } } : {};
+      const { app, root, registry, env, file } = await projectWithRegistry({
+        packages: [greeting("1.0.0", stuck, scoped)],
+        dependencies: { [scoped]: "1.0.0" },
+        config: "crew: { agents: { all: { runner: command, command: [node] } } }\n",
+        login: bearer((at) => settings(at, `//HOST/:_authToken=${token}`)),
+      });
+      const run = await newRun(app, [planned("0")]);
+      await app.close();
+      const setups = file(".scriptorium/setups");
+      const left = () => ["scratch", "drafts", "checkouts"].flatMap((name) => namesIn(join(setups, name)));
+      const isThere = () =>
+        phase === "install"
+          ? left().some((name) => existsSync(join(setups, "scratch", name, "begun")))
+          : left().some((name) => name.endsWith("-logins") && existsSync(join(setups, "scratch", name, "npmrc")));
+      if (phase === "download") registry.hold();
+      const child = start("scriptorium.js", ["execute", run, "--json"], root, env);
+      await expect.poll(isThere, { timeout: 60_000, interval: 20 }).toBe(true);
+      child.kill("SIGKILL");
+      await new Promise((done) => child.once("close", done));
+      registry.release();
+      expect(left()).not.toEqual([]);
+
+      const served = await serve(root, env);
+      await served.stop();
+      expect(left()).toEqual([]);
+      expect(stored(root)).toEqual([]);
+      expect(gitIn(root)("worktree", "list").split("\n")).toHaveLength(1);
+    },
+  );
+
   test("T19: a deliverable that changes .npmrc is installed without the login", async () => {
     const { app, locked, registry } = await projectWithRegistry({
       packages: [greeting("1.0.0", {}, scoped), greeting("2.0.0", {}, scoped)],
@@ -208,6 +248,10 @@ describe("registries that ask for a login", needs("bubblewrap"), () => {
       await use("submit_output", { output: `made ${number}` });
     };
     const run = await newRun(app, [planned("0"), planned("1.1", { max_retries: 0, verification: check })]);
+    await executed(app, run, crew(worker));
+    // Held for a person first; allowed, it is still not a commit of theirs.
+    const [held] = unwrap(await operations.inbox.perform(app, {}, person())).files;
+    unwrap(await operations.allow_files.perform(app, { task: held?.task ?? "", hash: held?.hash ?? "" }, person()));
     await executed(app, run, crew(worker));
     const [, failed] = await setupsOf(app.db.read, run);
     expect(failed).toMatchObject({

@@ -229,8 +229,7 @@ export function openRunHost(
     async resume() {
       const app = appOf();
       const { sweepSetups } = await import("./attempt/crew.ts");
-      const made = await staff(undefined);
-      if (made.ok) await sweepSetups(made.value);
+      await sweepSetups(app);
       const { cutOff } = await import("./attempt/execute.ts");
       for (const { run, by } of await cutOff(app)) {
         const resumed = await execute(run, { by });

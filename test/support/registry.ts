@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { createServer } from "node:http";
+import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -26,7 +26,10 @@ export async function startRegistry(packages: Package[], authorization?: string)
   const published = new Map<string, Published[]>();
   for (const one of packages) published.set(one.name, [...(published.get(one.name) ?? []), publish(one)]);
   const requests: { url: string; authorization: string | undefined }[] = [];
+  let isHolding = false;
+  const held: ServerResponse[] = [];
   const server = createServer((request, response) => {
+    if (isHolding) return void held.push(response);
     const url = decodeURIComponent(request.url ?? "");
     requests.push({ url, authorization: request.headers.authorization });
     if (authorization !== undefined && request.headers.authorization !== authorization)
@@ -45,7 +48,19 @@ export async function startRegistry(packages: Package[], authorization?: string)
     server.close();
   });
   const { port } = server.address() as AddressInfo;
-  return { url: `http://127.0.0.1:${port}/`, host: `127.0.0.1:${port}`, requests };
+  return {
+    url: `http://127.0.0.1:${port}/`,
+    host: `127.0.0.1:${port}`,
+    requests,
+    /** Answers nothing until `release`. */
+    hold: () => {
+      isHolding = true;
+    },
+    release: () => {
+      isHolding = false;
+      for (const response of held.splice(0)) response.destroy();
+    },
+  };
 }
 
 function publish({ name, version, manifest = {}, files }: Package): Published {

@@ -2,7 +2,6 @@ import { lstat, mkdir, opendir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { registriesOf } from "../../agents/registries.ts";
 import type { Sandbox } from "../../agents/sandbox/access.ts";
-import { endSurvivors } from "../../agents/survivors.ts";
 import { ok, type Problem, type Result, refuse } from "../../kernel/result.ts";
 import { moveOut } from "../../store/disk/copy-tree.ts";
 import { privateFolder } from "../../store/disk/private.ts";
@@ -11,11 +10,9 @@ import type { News } from "../record/run-host.ts";
 import { loginObstacle, type SetupSpec, setupOf } from "../record/setup-spec.ts";
 import { recordSetup } from "../record/setups.ts";
 import { cacheNames, commandLines, downloadCommand } from "../rules/setup.ts";
-import { type Installation, setupCache, sweepSetups } from "./install/cache.ts";
+import { type Installation, setupCache } from "./install/cache.ts";
 import { type CommandsResult, runCommands } from "./install/run-commands.ts";
 import type { Worktrees } from "./worktree.ts";
-
-const survivorGraceMs = 2000;
 
 type Deps = {
   app: CrewApp;
@@ -168,13 +165,6 @@ export function openSetups({ app, sandbox, tell, home, trees, setupTrees }: Deps
 
   return {
     ensure,
-
-    /** Deletes what killed processes left: caches, checkouts, and files with logins. */
-    sweep: () =>
-      sweepSetups(home, async (setup) => {
-        await endSurvivors(`setup-${setup}`, survivorGraceMs);
-        for (const name of [`setup-${setup}`, `setup-${setup}-logins`]) await setupTrees.forgetCheckout(name);
-      }),
 
     /** The dependencies of the accepted work, before any task starts. Records also that they were there already. */
     async atStart(run: string, signal: AbortSignal): Promise<Result<Installation | undefined>> {

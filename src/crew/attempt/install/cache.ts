@@ -81,7 +81,7 @@ export async function cachedSetups(home: string): Promise<CachedSetup[]> {
 const temporaryName = /^(?<setup>[0-9a-f]{40})(?:-logins|-deleted|-\d+\.log)?$/;
 
 /** Deletes what killed processes left of setups that nobody runs now. */
-export async function sweepSetups(home: string, forgetCheckouts: (setup: string) => Promise<void>): Promise<void> {
+export async function sweepTemporary(home: string, forgetCheckouts: (setup: string) => Promise<void>): Promise<void> {
   const folders = ["scratch", "drafts"].map((name) => join(home, name));
   const listed = await Promise.all(folders.map((folder) => readdir(folder).catch((): string[] => [])));
   const checkouts = (await readdir(join(home, "checkouts")).catch((): string[] => [])).map(
