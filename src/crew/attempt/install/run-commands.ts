@@ -35,6 +35,9 @@ type Options = {
   logins?: RegistryLogins | undefined;
 };
 
+const unsigned =
+  "corepack checks signatures that mirrors of the npm registry often leave out; set COREPACK_INTEGRITY_KEYS=0 in your environment to install without that check, or install the package manager with npm";
+
 /**
  * Runs the commands of a setup in the sandbox, one after the other. Install scripts are code of strangers: they see the
  * checkout and an empty home, no token of a registry, and reach only the registries.
@@ -160,7 +163,8 @@ function failureOf(
       ? `took longer than ${minutes} minutes (setup_minutes)`
       : (ran.error ?? `exited with code ${ran.exitCode}`);
   const said = storable(stripVTControlCharacters(output)).trim();
-  return [`${command.join(" ")} ${how}`, ...(said ? [shortened(said)] : [])].join(":\n");
+  const hint = /No compatible signature found|Cannot find matching keyid/.test(said) ? `\n${unsigned}` : "";
+  return [`${command.join(" ")} ${how}`, ...(said ? [shortened(said)] : [])].join(":\n") + hint;
 }
 
 /** npm says what is wrong first, and then how it is used. */
