@@ -108,6 +108,11 @@ export async function acceptedWork(app: CrewApp, id: string): Promise<Result<Acc
   const { finishRerun } = await import("./attempt/finish-rerun.ts");
   await finishRerun(app, id);
   const branch = acceptedBranch(id);
+  const { packs } = app;
+  if (packs.isOn()) {
+    const there = await packs.accepted(id, { setBranch: await packs.hasAccepted(id) });
+    if (!there.ok) return there;
+  }
   const accepted = await app.git.commitAt(`refs/heads/${branch}`);
   return accepted
     ? ok({ run, branch, accepted })

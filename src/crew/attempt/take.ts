@@ -136,7 +136,7 @@ async function workSoFar(app: CrewApp, trees: Worktrees, detail: RunTask, task: 
     if (found) return found;
   }
   const last = await lastAttempt(app.db.read, task_id);
-  const tip = last?.branch ? await trees.tip(last.branch, last.commit_id) : undefined;
+  const tip = last?.branch ? await trees.tip(run_id, last.branch, last.commit_id) : undefined;
   return tip?.commit ?? last?.commit_id ?? lastCommit({ app, trees }, detail);
 }
 
@@ -264,6 +264,8 @@ async function deliverableFrom(app: CrewApp, detail: RunTask, task: Task, taken:
   const collected = await trees.collect(tree, base, commitMessage(detail, task.title, attempt, epoch));
   if (!collected.ok) return collected;
   const { commit, tree: files, files: changed } = collected.value;
+  const published = await trees.publish(detail.run_id, commit);
+  if (!published.ok) return published;
   if (changed.length === 0)
     return refuse(
       "conflict",

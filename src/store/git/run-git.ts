@@ -135,6 +135,7 @@ const commands: Record<string, string[]> = {
   "fast-import": [],
   "for-each-ref": [],
   "hash-object": [],
+  "index-pack": [],
   init: [],
   log: [...rawDiff, "--no-color", "--no-show-signature"],
   "ls-files": [],

@@ -110,13 +110,13 @@ async function run(
       ...(secret === undefined ? {} : { ...logins?.env, ...downloading, npm_config_userconfig: join(secret, "npmrc") }),
     },
   };
-  const until = Date.now() + crew.setup_minutes * 60_000;
+  const until = performance.now() + crew.setup_minutes * 60_000;
   const ran = firstFailure(commands, async (command, i) => {
     const argv = [...network.relay, ...command] as [string, ...string[]];
     // Beside the scratch folder, which the commands can write to.
     const logFile = `${scratch}-${i}.log`;
     await rm(logFile, { force: true });
-    const options = { run, wallMs: Math.max(1, until - Date.now()), signal, logFile };
+    const options = { run, wallMs: Math.max(1, Math.round(until - performance.now())), signal, logFile };
     const result = await runBounded(sandbox, argv, access, options);
     const redact = redactor({}, logins?.secrets);
     const said = redact(await readFile(logFile, "utf8").catch(() => result.output));
