@@ -43,7 +43,7 @@ test("W16: what a retry must correct and what a person says come after the long 
     prompts.push(scene.told);
     if (!scene.retry)
       unwrap(await operations.steer_task.perform(app, { id, content: "Mind the ptarmigan." }, person()));
-    await scene.use("submit_output", { output: `a long answer ${"word ".repeat(500)}` });
+    await scene.use("submit_output", { output: `a long answer\n${"some words\n".repeat(200)}` });
   };
   const qc: Play = async (scene) => {
     if (prompts.length > 1) return passes(scene);

@@ -240,15 +240,16 @@ describe("registries that ask for a login", needs("bubblewrap"), () => {
       dependencies: { [scoped]: "1.0.0" },
       login: bearer((at) => settings(at, `//HOST/:_authToken=${token}`)),
     });
+    const changed = { ...(await locked({ [scoped]: "2.0.0" })), ".npmrc": "script-shell=./steal\n" };
     const worker: Play = async ({ number, use }) => {
       if (number === "1.1") {
-        const changed = { ...(await locked({ [scoped]: "2.0.0" })), ".npmrc": "script-shell=./steal\n" };
         for (const [path, content] of Object.entries(changed)) await use("write_file", { path, content });
       }
       await use("submit_output", { output: `made ${number}` });
     };
     const run = await newRun(app, [planned("0"), planned("1.1", { max_retries: 0, verification: check })]);
-    await executed(app, run, crew(worker));
+    const first = await executed(app, run, crew(worker));
+    expect(first.reason).toContain("1.1");
     // Held for a person first; allowed, it is still not a commit of theirs.
     const [held] = unwrap(await operations.inbox.perform(app, {}, person())).files;
     unwrap(await operations.allow_files.perform(app, { task: held?.task ?? "", hash: held?.hash ?? "" }, person()));
