@@ -103,7 +103,7 @@ describe("package managers", needs("bubblewrap"), () => {
       const variables = {
         ...personsNetwork(),
         COREPACK_INTEGRITY_KEYS: "0",
-        PATH: [bin, "/usr/bin", "/bin"].join(":"),
+        PATH: path,
       };
       const manifest = { name: "project", private: true, packageManager: manager, dependencies: { ms: "2.1.3" } };
       const { root, git, open } = await newWorkspace({
