@@ -1,4 +1,5 @@
 import { appendFileSync, writeFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, type TestContext, test } from "vitest";
 import { survivors } from "../src/agents/survivors.ts";
 import { acceptedBranch } from "../src/crew/rules/branches.ts";
@@ -19,6 +20,7 @@ import {
 import { killAtRandom, leftOver, markName } from "./support/cli-kills.ts";
 import { scriptoriumProcess, start } from "./support/commands.ts";
 import { modelServer } from "./support/model-server.ts";
+import type { Heard, Reply } from "./support/model-wire.ts";
 import { needs } from "./support/programs.ts";
 import { runWorker } from "./support/run-worker.ts";
 import { newWorkspace, temporaryFolder, testEnvironment } from "./support/workspace.ts";
@@ -29,13 +31,18 @@ const installing = { timeout: 900_000 };
 type Crew = { worker: CrewCli; qc: CrewCli };
 
 /** A workspace whose crew is made of real CLIs, in the sandbox, with a planned run. */
-async function crewOf({ worker, qc }: Crew, skip: TestContext["skip"], more: Record<string, unknown> = {}) {
+async function crewOf(
+  { worker, qc }: Crew,
+  skip: TestContext["skip"],
+  more: Record<string, unknown> = {},
+  mindOf: (secret: string) => (heard: Heard) => Reply | Promise<Reply> = crewMindOf,
+) {
   const bins: Partial<Record<CrewCli, string>> = {};
   for (const cli of new Set([worker, qc])) bins[cli] = await agentCli(cli, skip);
   const made = await newWorkspace();
   const secret = made.file(".scriptorium/a-secret");
   writeFileSync(secret, "the-secret-of-the-state-folder\n");
-  const { url, heard } = await modelServer(crewMindOf(secret));
+  const { url, heard } = await modelServer(mindOf(secret));
   const agents = { all: agentOf(worker, bins[worker] ?? ""), qc: agentOf(qc, bins[qc] ?? "") };
   const crew = { sandbox: "bubblewrap", network: "model-only", agents };
   const blocks = { agent: blockOf(bins), crew, ...more };
@@ -101,6 +108,111 @@ describe(
     });
   },
 );
+
+describe("O5, O18: people inside a run of real agent CLIs", needs("bubblewrap"), () => {
+  const message = "Write out/steered.txt too.";
+  const leaseSeconds = 10;
+
+  test.for<[string, CrewCli]>([
+    ["Claude Code", "claude"],
+    ["Codex", "codex"],
+    ["Qwen Code over ACP", "qwen"],
+  ])(
+    "%s: a message reaches the running worker, pauses cost no attempt, a verifier that exits after its lease keeps its usage, and the transcript has it all",
+    installing,
+    async ([_name, cli], { skip }) => {
+      const done = new Set<string>();
+      const once = (what: string) => !done.has(what) && done.add(what);
+      let command = async (_args: string[]): Promise<void> => undefined;
+      let taskOf = (number: string) => number;
+      const mindOf = (secret: string) => {
+        const mind = crewMindOf(secret);
+        return async (heard: Heard): Promise<Reply> => {
+          const said = heard.messages.map(({ text }) => text).join("\n");
+          const [, what, number = ""] = /# (Verify task|Task) ([\d.]+)/.exec(said) ?? [];
+          const isOurs = heard.tools.some((name) => name.endsWith("submit_output"));
+          const answer = mind(heard);
+          const [call] = "calls" in answer ? (answer.calls ?? []) : [];
+          if (what === "Task" && isOurs && call?.name.endsWith("write_file")) {
+            if (number === "1.1" && once("steer")) await command(["task", "steer", taskOf("1.1"), message]);
+            if (number === "1.4" && once("pause")) await command(["run", "pause", run]);
+            if (number === "1.5" && once("pause now")) await command(["run", "pause", run, "--now"]);
+          }
+          if (call?.name.endsWith("submit_output") && said.includes(message) && once("obey"))
+            return { calls: [{ name: call.name.replace("submit_output", "write_file"), input: steered }] };
+          // It has delivered, and its program ends only after the lease of its claim.
+          if (what === "Verify task" && number === "1.3" && "text" in answer && once("slow"))
+            await sleep(1200 * leaseSeconds);
+          return answer;
+        };
+      };
+      const steered = { path: "out/steered.txt", content: "as told\n" };
+      let run = "";
+      const made = await crewOf({ worker: cli, qc: cli }, skip, { claims: { lease_seconds: leaseSeconds } }, mindOf);
+      const { app, git, how } = made;
+      run = made.run;
+      const ids = new Map((await app.runs.tasks(run)).map(({ number, task_id }) => [number, task_id]));
+      taskOf = (number) => ids.get(number) ?? "";
+      const failures: string[] = [];
+      command = async (args) => {
+        const ran = await scriptoriumProcess(args, how);
+        if (ran.code !== 0) failures.push(ran.stderr);
+      };
+
+      const execute = async () => {
+        const ran = await scriptoriumProcess(["execute", run, "--workers", "1", "--json"], how);
+        return JSON.parse(ran.stdout.trim().split("\n").at(-1) ?? "") as { state: string; reason: string };
+      };
+      expect(await execute()).toMatchObject({ state: "stopped", reason: expect.stringContaining("paused by") });
+      expect(await execute()).toMatchObject({ state: "stopped", reason: expect.stringContaining("paused by") });
+      expect(await execute()).toMatchObject({ state: "completed", tasks: { completed: crewTasks.length } });
+      expect([failures, [...done].sort()]).toEqual([[], ["obey", "pause", "pause now", "slow", "steer"]]);
+
+      expect(git("show", `${acceptedBranch(run)}:out/steered.txt`)).toBe("as told");
+      const attempts = await attemptsOf(app.db.read, { run });
+      const finished = attempts.filter(({ phase }) => phase !== "abandoned");
+      // The draft of 1.2 is rejected; nothing else needs a second attempt.
+      expect(finished.map(({ attempt, phase }) => `${attempt} ${phase}`).sort()).toEqual(
+        ["1 qc_failed", "2 qc_passed", ...crewTasks.slice(1).map(() => "1 qc_passed")].sort(),
+      );
+
+      const contexts = await contextsOf(app.db.read, { run });
+      const slow = contexts.filter(({ part, task_id }) => part === "qc" && task_id === taskOf("1.3"));
+      expect(slow).toHaveLength(1);
+      for (const { input_tokens, output_tokens } of slow)
+        expect([input_tokens, output_tokens]).toEqual([expect.any(Number), expect.any(Number)]);
+
+      const transcript = async (number: string) => {
+        const args = ["run", "transcript", run, "--task", number, "--part", "worker", "--json"];
+        return (await scriptoriumProcess(args, how)).stdout;
+      };
+      const entries = lines(await transcript("1.1"));
+      expect(entries.find(({ kind }) => kind === "sent")?.text).toContain("# Task 1.1: Do 1.1");
+      expect(entries.find(({ kind }) => kind === "steering")).toMatchObject({
+        text: message,
+        delivered: "tool_result",
+      });
+      expect(entries.flatMap(({ kind, tool }) => (kind === "call" ? [tool] : []))).toEqual([
+        "write_file",
+        "write_file",
+        "submit_output",
+      ]);
+      expect(entries.at(-1)?.kind).toBe("ended");
+      for (const number of ["0", "1.1", "1.5"]) expect(await transcript(number)).not.toContain(ownKey);
+    },
+  );
+});
+
+type Entry = { kind: string; text: string; tool?: string; delivered?: string };
+
+/** Entries of a transcript, as one value or one per line. */
+function lines(stdout: string): Entry[] {
+  const values = stdout
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+  return values.flatMap((value) => value.entries ?? value);
+}
 
 test("C4, V9: a run of Codex whose command and agents are killed at random moments accepts every task once and leaves nothing behind", {
   ...installing,

@@ -1,8 +1,9 @@
 import { execFile } from "node:child_process";
 import { readdirSync, realpathSync, symlinkSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
+import { findProgram } from "../src/agents/program.ts";
 import { detectedSetup } from "../src/crew/record/setup-spec.ts";
 import { checkSetup } from "../src/doctor/machine/setup.ts";
 import { unwrap } from "../src/kernel/result.ts";
@@ -86,6 +87,55 @@ describe("package managers", needs("bubblewrap"), () => {
     const outcome = await executed(app, run, agents);
     expect([outcome.reason, outcome.state]).toEqual([null, "completed"]);
   });
+
+  test.each([
+    { manager: "pnpm@10.33.4", lock: ["pnpm", "install", "--lockfile-only"], file: "pnpm-lock.yaml" },
+    { manager: "yarn@4.9.4", lock: ["yarn", "install", "--mode=update-lockfile"], file: "yarn.lock" },
+  ])(
+    "W5: corepack downloads $manager, which packageManager names, from the registry",
+    async ({ manager, lock, file }) => {
+      const corepack = findProgram("corepack", process.env.PATH ?? "", "/");
+      if (corepack === undefined) return skipNow("corepack is not installed");
+      const path = [...new Set([dirname(process.execPath), dirname(corepack), "/usr/bin", "/bin"])].join(":");
+      if (findProgram(lock[0] ?? "", path, "/")) return skipNow(`${lock[0]} is beside corepack in PATH`);
+      const { stdout: registry } = await promisify(execFile)("npm", ["config", "get", "registry"], { cwd: "/" });
+      // Mirrors often leave out the signatures that the registry of npm has.
+      const variables = {
+        ...personsNetwork(),
+        COREPACK_INTEGRITY_KEYS: "0",
+        PATH: path,
+      };
+      const manifest = { name: "project", private: true, packageManager: manager, dependencies: { ms: "2.1.3" } };
+      const { root, git, open } = await newWorkspace({
+        files: {
+          ".gitignore": ".scriptorium/\nnode_modules/\n.yarn/\n.pnp.*\n",
+          ".yarnrc.yml": "nodeLinker: node-modules\n",
+          "package.json": JSON.stringify(manifest),
+          "test.js": `console.log("greeting " + (require("ms")("1s") === 1000 ? "1.0.0" : ""));\n`,
+        },
+      });
+      const env = {
+        ...{
+          ...testEnvironment(),
+          ...variables,
+          COREPACK_HOME: temporaryFolder(),
+          COREPACK_ENABLE_DOWNLOAD_PROMPT: "0",
+        },
+        ...{ COREPACK_NPM_REGISTRY: registry.trim().replace(/\/$/, ""), YARN_NPM_REGISTRY_SERVER: registry.trim() },
+      };
+      await promisify(execFile)("corepack", lock, { cwd: root, env, timeout: 120_000 }).catch((error: Error) =>
+        skipNow(`corepack cannot download ${manager}: ${error.message.split("\n").slice(0, 2).join(" ")}`),
+      );
+      git("add", "-A");
+      git("commit", "-qm", "Lock");
+      expect(git("ls-files", file)).toBe(file);
+      const app = await open(variables);
+      const run = await newRun(app, [planned("0", { verification: printing(["node", "test.js"]) })]);
+      const outcome = await executed(app, run, agents);
+      expect([outcome.reason, outcome.state]).toEqual([null, "completed"]);
+      expect((await setupsOf(app.db.read, run))[0]?.commands[0]?.slice(0, 3)).toEqual(["corepack", lock[0], "install"]);
+    },
+  );
 
   test("W5: run clean deletes installed dependencies that no unfinished run uses", async () => {
     const { app } = await projectWithRegistry();

@@ -1,7 +1,10 @@
 import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { hostAndPort } from "./network/policy.ts";
 import { findProgram } from "./program.ts";
 import { programOutput } from "./program-version.ts";
+import { loginsFrom, type RegistryLogins } from "./registry-logins.ts";
 
 /** The package registries of the person, and the settings with which a package manager in a sandbox finds them. */
 export type Registries = {
@@ -15,6 +18,8 @@ export type Registries = {
   read: string[];
   /** The proxy that npm is configured with. */
   proxy: string | undefined;
+  /** The person's logins for these registries, if there are any. */
+  logins: RegistryLogins | undefined;
 };
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -27,10 +32,14 @@ const isRegistry = /^(@[^:]+:)?registry$/;
 
 /**
  * Asks npm and yarn for the person's own registries. They are asked in the root folder: an .npmrc of the repository must
- * not decide which hosts its install scripts can reach. Tokens stay where they are, because those scripts could send
- * them anywhere that the sandbox can reach.
+ * not decide which hosts its install scripts can reach. Logins are kept apart, because those scripts could send them
+ * anywhere that the sandbox can reach. `more` has further hosts that a setup may reach.
  */
-export async function registriesOf(environment: Environment, usesYarn: boolean): Promise<Registries> {
+export async function registriesOf(
+  environment: Environment,
+  usesYarn: boolean,
+  more: readonly string[] = [],
+): Promise<Registries> {
   const env = Object.fromEntries(
     Object.entries({ ...environment, ...offline }).filter(([, value]) => value !== undefined),
   ) as Record<string, string>;
@@ -49,16 +58,27 @@ export async function registriesOf(environment: Environment, usesYarn: boolean):
   const kept = Object.entries(settings).filter(([key, value]) => carried.includes(key) && value !== null);
   const cafile = typeof settings.cafile === "string" ? [settings.cafile] : [];
   const proxy = [settings["https-proxy"], settings.proxy].find((value) => typeof value === "string");
+  const urls = [...addresses.map(([, value]) => urlIn(value)), own].flatMap((url) => url ?? []);
+  const reachable = new Set([...urls.flatMap((url) => [url.host, hostAndPort(url)]), ...more]);
+  const files = [settings.globalconfig, settings.userconfig ?? (env.HOME ? join(env.HOME, ".npmrc") : undefined)];
+  const logins = loginsFrom({
+    npmrc: await Promise.all(files.map(textOf)),
+    yarnrc: await textOf(env.HOME && join(env.HOME, ".yarnrc.yml")),
+    environment,
+    isReachable: (host) => reachable.has(host) || reachable.has(host.replace(/:(443|80)$/, "")),
+    defaultRegistry: server,
+  });
   return {
-    hosts: [
-      ...new Set([...addresses.map(([, value]) => urlIn(value)), own].flatMap((url) => (url ? hostAndPort(url) : []))),
-    ],
+    hosts: [...new Set([...urls, ...(usesYarn ? (logins?.addresses ?? []) : [])].map(hostAndPort))],
     npmrc: [...addresses, ...kept].map(([key, value]) => `${key}=${String(value)}\n`).join(""),
     env: server ? { YARN_REGISTRY: server.href, YARN_NPM_REGISTRY_SERVER: server.href.replace(/\/$/, "") } : {},
     read: cafile.filter((path) => existsSync(path)),
     proxy: typeof proxy === "string" ? proxy : undefined,
+    logins,
   };
 }
+
+const textOf = async (path: unknown) => (typeof path === "string" ? readFile(path, "utf8").catch(() => "") : "");
 
 /** One value could otherwise add lines of its own. */
 const isOneLine = (value: unknown) => !/[\r\n]/.test(String(value));

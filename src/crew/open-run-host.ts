@@ -266,6 +266,8 @@ export function openRunHost(
 
     async resume() {
       const app = appOf();
+      const { sweepSetups } = await import("./attempt/crew.ts");
+      await sweepSetups(app);
       await recordWorkspace(app);
       await takeOverAbandoned();
       if (!stopping.signal.aborted) taking = setInterval(() => void takeOverAbandoned(), takeOverMs);

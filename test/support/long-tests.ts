@@ -76,6 +76,7 @@ export const longTests = [
   "runs.browser",
   "sandbox",
   "sessions.browser",
+  "setup-logins",
   "setup-managers",
   "setups",
   "signed-approvals",

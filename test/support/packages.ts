@@ -7,8 +7,8 @@ import { type Package, startRegistry } from "./registry.ts";
 import { type engines, newWorkspace, temporaryFolder, testEnvironment } from "./workspace.ts";
 
 /** A package whose export is its version. */
-export const greeting = (version: string, manifest: Record<string, unknown> = {}): Package => ({
-  name: "greeting",
+export const greeting = (version: string, manifest: Record<string, unknown> = {}, name = "greeting"): Package => ({
+  name,
   version,
   manifest,
   files: { "index.js": `exports.version = ${JSON.stringify(version)};\n` },
@@ -26,7 +26,14 @@ type Options = {
   config?: string;
   /** The manager that makes the lockfile; npm if left out. */
   lock?: { file: string; command: string[]; path: string; files?: Record<string, string> };
+  /** A registry that asks for a login, and the files of the home that have it. */
+  login?: Login;
+  home?: string;
+  /** Further variables of the person. */
+  variables?: Record<string, string>;
 };
+
+export type Login = { header: string; files: (registry: { url: string; host: string }) => Record<string, string> };
 
 const token = "SECRET-OF-THE-REGISTRY";
 
@@ -41,16 +48,24 @@ export async function projectWithRegistry({
   files = {},
   config,
   engine = "sqlite",
+  login,
+  home = temporaryFolder(),
+  variables = {},
   lock = { file: "package-lock.json", command: npmLock, path: "" },
 }: Options = {}) {
-  const registry = await startRegistry(packages);
-  const home = temporaryFolder();
+  const registry = await startRegistry(packages, login?.header);
   const server = registry.url.replace(/\/$/, "");
   writeFiles(home, {
     ".yarnrc.yml": `npmRegistryServer: "${server}"\nunsafeHttpWhitelist: [127.0.0.1]\n`,
     ".npmrc": `registry=${registry.url}\n//${registry.host}/:_authToken=${token}\n`,
+    ...login?.files(registry),
   });
-  const env = { ...testEnvironment(), HOME: home, PATH: [lock.path, testEnvironment().PATH].filter(Boolean).join(":") };
+  const env = {
+    ...testEnvironment(),
+    ...variables,
+    HOME: home,
+    PATH: [lock.path, testEnvironment().PATH].filter(Boolean).join(":"),
+  };
   const yarnEnv = { YARN_REGISTRY: registry.url, YARN_NPM_REGISTRY_SERVER: server };
   const berryEnv = { YARN_UNSAFE_HTTP_WHITELIST: "127.0.0.1", YARN_ENABLE_IMMUTABLE_INSTALLS: "false" };
   const manifestText = (named: Record<string, string>) =>
@@ -76,13 +91,21 @@ export async function projectWithRegistry({
     ...(config ? { config } : {}),
     files: {
       ".gitignore": ignored,
-      "test.js": `console.log("greeting " + require("greeting").version);\n`,
+      "test.js": `console.log("greeting " + require(${JSON.stringify(Object.keys(dependencies)[0])}).version);\n`,
       ...lock.files,
       ...files,
       ...(await locked(dependencies)),
     },
   });
-  return { ...made, app: await made.open({ HOME: home, PATH: env.PATH }), registry, home, locked, token, env };
+  return {
+    ...made,
+    app: await made.open({ HOME: home, PATH: env.PATH, ...variables }),
+    registry,
+    home,
+    locked,
+    token,
+    env,
+  };
 }
 
 export const npmLock = ["npm", "install", "--package-lock-only", "--ignore-scripts", "--no-audit", "--no-fund"];

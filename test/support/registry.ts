@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { createServer } from "node:http";
+import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -18,18 +18,26 @@ export type Package = {
   files: Record<string, string>;
 };
 
-/** A registry of packages on loopback, as npm, pnpm and yarn read one. Requests are listed with their authorization. */
-export async function startRegistry(packages: Package[]) {
+/**
+ * A registry of packages on loopback, as npm, pnpm and yarn read one. Requests are listed with their authorization.
+ * `authorization`: the header without which it answers nothing.
+ */
+export async function startRegistry(packages: Package[], authorization?: string) {
   const published = new Map<string, Published[]>();
   for (const one of packages) published.set(one.name, [...(published.get(one.name) ?? []), publish(one)]);
   const requests: { url: string; authorization: string | undefined }[] = [];
+  let isHolding = false;
+  const held: ServerResponse[] = [];
   const server = createServer((request, response) => {
+    if (isHolding) return void held.push(response);
     const url = decodeURIComponent(request.url ?? "");
     requests.push({ url, authorization: request.headers.authorization });
-    const [, name = "", , file] = url.split("?")[0]?.split("/") ?? [];
+    if (authorization !== undefined && request.headers.authorization !== authorization)
+      return void response.writeHead(401, { "www-authenticate": "Bearer" }).end('{"error":"unauthorized"}');
+    const [, name = "", file] = /^\/((?:@[^/]+\/)?[^/?]+)(?:\/-\/([^/?]+))?/.exec(url) ?? [];
     const versions = published.get(name);
     if (!versions) return void response.writeHead(404).end("{}");
-    const wanted = versions.find(({ version }) => file === `${name}-${version}.tgz`);
+    const wanted = versions.find(({ version }) => file === `${baseName(name)}-${version}.tgz`);
     if (wanted) return void response.end(wanted.tarball);
     response.setHeader("content-type", "application/json");
     response.end(JSON.stringify(packument(name, versions, `http://${request.headers.host}`)));
@@ -40,7 +48,19 @@ export async function startRegistry(packages: Package[]) {
     server.close();
   });
   const { port } = server.address() as AddressInfo;
-  return { url: `http://127.0.0.1:${port}/`, host: `127.0.0.1:${port}`, requests };
+  return {
+    url: `http://127.0.0.1:${port}/`,
+    host: `127.0.0.1:${port}`,
+    requests,
+    /** Answers nothing until `release`. */
+    hold: () => {
+      isHolding = true;
+    },
+    release: () => {
+      isHolding = false;
+      for (const response of held.splice(0)) response.destroy();
+    },
+  };
 }
 
 function publish({ name, version, manifest = {}, files }: Package): Published {
@@ -65,7 +85,7 @@ const packument = (name: string, versions: Published[], base: string) => ({
         ...manifest,
         ...(hasScripts(manifest) ? { hasInstallScript: true } : {}),
         dist: {
-          tarball: `${base}/${name}/-/${name}-${version}.tgz`,
+          tarball: `${base}/${name}/-/${baseName(name)}-${version}.tgz`,
           shasum: createHash("sha1").update(tarball).digest("hex"),
           integrity: `sha512-${createHash("sha512").update(tarball).digest("base64")}`,
         },
@@ -73,5 +93,7 @@ const packument = (name: string, versions: Published[], base: string) => ({
     ]),
   ),
 });
+
+const baseName = (name: string) => name.replace(/^@[^/]+\//, "");
 
 const hasScripts = ({ scripts }: Record<string, unknown>) => scripts !== undefined;

@@ -45,4 +45,5 @@ const propertiesOf = (properties: Record<string, JsonSchema>, hidden: ReadonlySe
 const isSchema = (value: unknown): value is JsonSchema =>
   value !== null && typeof value === "object" && !Array.isArray(value);
 
-const isEmpty = (value: unknown) => value === false || value === "" || (Array.isArray(value) && value.length === 0);
+const isEmpty = (value: unknown) =>
+  value === false || value === "" || value === 0 || (Array.isArray(value) && value.length === 0);

@@ -1,13 +1,15 @@
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Sandbox } from "../../agents/sandbox/access.ts";
 import { findSandbox } from "../../agents/sandbox.ts";
+import { endSurvivors } from "../../agents/survivors.ts";
 import { ok, type Result } from "../../kernel/result.ts";
 import type { Attempt } from "../../store/queries/attempts.ts";
 import type { RunTask } from "../../store/queries/runs.ts";
 import type { Staff } from "../agent/staff.ts";
 import type { CrewApp } from "../record/crew-app.ts";
 import type { News } from "../record/run-host.ts";
-import { setupsFolder } from "./install/cache.ts";
+import { setupsFolder, sweepTemporary } from "./install/cache.ts";
 import { openSetups, type Setups } from "./setups.ts";
 import { type Merged, type Worktrees, worktrees } from "./worktree.ts";
 
@@ -37,7 +39,21 @@ export async function openCrew(staff: Staff, tell: (news: News) => void): Promis
   const home = setupsFolder(config.stateFolder);
   const [trees, setupTrees] = await Promise.all([openTrees(staff.app), openTrees(staff.app, join(home, "checkouts"))]);
   const setups = openSetups({ app: staff.app, sandbox: sandbox.value, tell, home, trees, setupTrees });
+  await sweepSetups(staff.app);
   return ok({ ...staff, trees, setups, merges: new Map(), sandbox: sandbox.value, tell });
+}
+
+const survivorGraceMs = 2000;
+
+/** Deletes what setups of killed processes left: caches, checkouts, and files with logins. */
+export async function sweepSetups(app: CrewApp): Promise<void> {
+  const home = setupsFolder(app.config.stateFolder);
+  if (!existsSync(home)) return;
+  const trees = await openTrees(app, join(home, "checkouts"));
+  await sweepTemporary(home, async (setup) => {
+    await endSurvivors(`setup-${setup}`, survivorGraceMs);
+    for (const name of [`setup-${setup}`, `setup-${setup}-logins`]) await trees.forgetCheckout(name);
+  });
 }
 
 /** The checkouts of a workspace's runs. */

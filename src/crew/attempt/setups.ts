@@ -1,16 +1,17 @@
 import { lstat, mkdir, opendir, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { registriesOf } from "../../agents/registries.ts";
 import type { Sandbox } from "../../agents/sandbox/access.ts";
 import { ok, type Problem, type Result, refuse } from "../../kernel/result.ts";
 import { moveOut } from "../../store/disk/copy-tree.ts";
 import { privateFolder } from "../../store/disk/private.ts";
 import type { CrewApp } from "../record/crew-app.ts";
 import type { News } from "../record/run-host.ts";
-import { type SetupSpec, setupOf } from "../record/setup-spec.ts";
+import { loginObstacle, type SetupSpec, setupOf } from "../record/setup-spec.ts";
 import { recordSetup } from "../record/setups.ts";
-import { cacheNames, commandLines } from "../rules/setup.ts";
+import { cacheNames, commandLines, downloadCommand } from "../rules/setup.ts";
 import { type Installation, setupCache } from "./install/cache.ts";
-import { runCommands } from "./install/run-commands.ts";
+import { type CommandsResult, runCommands } from "./install/run-commands.ts";
 import type { Worktrees } from "./worktree.ts";
 
 type Deps = {
@@ -104,8 +105,17 @@ export function openSetups({ app, sandbox, tell, home, trees, setupTrees }: Deps
     try {
       const repository = setupTrees.beside(tree.cwd)?.repository;
       const place = { folder: tree.cwd, scratch, ...(repository ? { repository } : {}) };
-      const options = { sandbox, config: app.config, run: `setup-${name}` };
-      const { failure, destinations } = await runCommands(options, spec.commands, place, signal);
+      const { environment, crew } = app.config;
+      const usesYarn = spec.commands.flat().includes("yarn");
+      const registries = await registriesOf(environment, usesYarn, crew.registry_hosts);
+      const options = { sandbox, config: app.config, run: `setup-${name}`, registries };
+      const loaded = await download(options, { spec, name, commit, scratch }, signal);
+      const installed =
+        loaded.failure === undefined && !signal.aborted
+          ? await runCommands(options, spec.commands, place, signal)
+          : { failure: undefined, destinations: [] };
+      const destinations = [...loaded.destinations, ...installed.destinations];
+      const failure = loaded.failure ?? withReason(installed.failure, loaded.withheld);
       if (signal.aborted || failure !== undefined) {
         const error = signal.aborted ? "the setup was stopped" : (failure ?? "");
         await ended({ state: "failed", error, destinations });
@@ -127,6 +137,29 @@ export function openSetups({ app, sandbox, tell, home, trees, setupTrees }: Deps
     } finally {
       await setupTrees.remove(tree);
       for (const folder of [scratch, draft]) await rm(folder, { recursive: true, force: true, maxRetries: 3 });
+    }
+  }
+
+  /**
+   * Lets the package manager fill its caches with the person's logins, in a checkout that is deleted, without running a
+   * script. The install that follows, with scripts and without logins, finds everything there.
+   */
+  async function download(
+    options: Omit<Parameters<typeof runCommands>[0], "logins">,
+    { spec, name, commit, scratch }: { spec: SetupSpec; name: string; commit: string; scratch: string },
+    signal: AbortSignal,
+  ): Promise<CommandsResult & { withheld?: string | undefined }> {
+    const { logins } = options.registries;
+    const nothing = { failure: undefined, destinations: [] };
+    if (!logins) return nothing;
+    const withheld = await loginObstacle(app, spec, commit);
+    if (withheld !== undefined) return { ...nothing, withheld };
+    const tree = await setupTrees.open(`setup-${name}-logins`, commit);
+    try {
+      const commands = spec.commands.map(downloadCommand);
+      return await runCommands({ ...options, logins }, commands, { folder: tree.cwd, scratch }, signal);
+    } finally {
+      await setupTrees.remove(tree);
     }
   }
 
@@ -166,6 +199,11 @@ export const isDeliverablesFault = (details: Record<string, unknown> | undefined
 
 const failed = (error: string) =>
   `the setup failed: ${error}\nNo attempt was used. Correct the cause, or Setup in the plan, and resume the run; \`setup: none\` in the crew block installs nothing`;
+
+const withReason = (failure: string | undefined, withheld: string | undefined) =>
+  failure !== undefined && withheld !== undefined
+    ? `${failure}\nYour logins for registries were not used: ${withheld}`
+    : failure;
 
 async function sizeOf(folder: string): Promise<{ bytes: number; files: number }> {
   const size = { bytes: 0, files: 0 };

@@ -379,6 +379,7 @@ export function worktrees({ git, packs: given, folder: home, guarded, author }: 
     },
     /** A unified diff. */
     diff: (from: string, to: string) => git.text(["diff", from, to]),
+    forgetCheckout,
     forget: (branch: string) => git.deleteRef(`refs/heads/${branch}`),
     /**
      * Removes checkouts of killed processes. Claims are read after the folder is listed: a checkout in the

@@ -7,7 +7,10 @@ import {
   type DetectedManager,
   detectManager,
   isDependencyFile,
+  managerProgram,
+  managerSettings,
   manifestPart,
+  ofPlan,
   setupHash,
   type WantedSetup,
   wantedSetup,
@@ -40,6 +43,32 @@ export async function detectedSetup({ git, config }: { git: Git; config: Config 
   const detected =
     commit && config.crew.setup !== "none" ? await detectedIn(git, await filesIn(git, commit)) : undefined;
   return detected && { ...detected, command: commandOf(detected, config.environment) };
+}
+
+/**
+ * Why the person's logins for registries stay out of a setup; undefined if they can be used. They are for commands that
+ * are known to run no program of the repository, with settings that the person has committed.
+ */
+export async function loginObstacle(
+  { git }: { git: Git },
+  { origin }: SetupSpec,
+  commit: string,
+): Promise<string | undefined> {
+  if (origin === ofPlan) return "the plan declares the commands, which could be anything";
+  const files = await filesIn(git, commit);
+  const settings = [...files.keys()].filter(managerSettings);
+  const yarnrcs = settings.filter((path) => /\.yarnrc(\.yml)?$/.test(path));
+  const texts = await readBlobs(
+    git,
+    yarnrcs.map((path) => files.get(path) ?? ""),
+  );
+  const program = managerProgram(files.keys(), texts);
+  if (program !== undefined) return `the package manager would run a program of the repository: ${program}`;
+  const { commit: head } = await git.head();
+  if (head === undefined || (await git.isAncestor(commit, head))) return undefined;
+  const own = await filesIn(git, head);
+  const changed = settings.find((path) => own.get(path) !== files.get(path));
+  return changed === undefined ? undefined : `${changed} is not as in your last commit`;
 }
 
 /** corepack brings pnpm and yarn where they are not installed. */

@@ -130,7 +130,7 @@ export function workerContext({ task, dependencies, errors, answers, steering, l
         "description",
         `Steps:\n${task.execution.map((step) => `- ${step}`).join("\n")}\nThe deliverable is ${task.deliverable === "files" ? "changed files in your folder" : "a text: the output that you submit"}.`,
       ],
-      ["criteria", `Criteria, verified by the checks and then by another agent:\n${criteria(task.verification)}`],
+      ["criteria", `Verified by the checks and another agent:\n${criteria(task.verification)}`],
       ["limits", limitLines(limits)],
       [
         "files",

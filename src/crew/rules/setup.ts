@@ -43,6 +43,30 @@ export function detectManager(
   return { manager, lockfile, args: ["install", isBerry ? "--immutable" : "--frozen-lockfile"] };
 }
 
+/** The origin of a setup that a plan declares: its commands can be anything. */
+export const ofPlan = "the plan";
+
+/** A detected command as it fills the caches of its package manager without running a script. */
+export function downloadCommand(command: readonly string[]): readonly string[] {
+  const isBerry = command.includes("yarn") && command.includes("--immutable");
+  return [...command, isBerry ? "--mode=skip-build" : "--ignore-scripts"];
+}
+
+/** Files with which a repository chooses programs, registries or versions for its package manager. */
+export const managerSettings = (path: string) =>
+  /(^|\/)(\.npmrc|\.pnpmfile\.[cm]?js|pnpm-workspace\.yaml|\.yarnrc|\.yarnrc\.yml|\.corepack\.env)$/.test(path) ||
+  /(^|\/)\.yarn\//.test(path);
+
+/** A program of the repository that its package manager runs even without scripts; undefined if there is none. */
+export function managerProgram(paths: Iterable<string>, yarnrcs: readonly string[]): string | undefined {
+  const file = [...paths].find(
+    (path) => /(^|\/)\.pnpmfile\.[cm]?js$/.test(path) || /(^|\/)\.yarn\/plugins\//.test(path),
+  );
+  if (file !== undefined) return file;
+  const names = yarnrcs.flatMap((text) => /^\s*["']?(yarnPath|yarn-path|plugins)\b/m.exec(text)?.[1] ?? []);
+  return names[0] === undefined ? undefined : `${names[0]} of yarn`;
+}
+
 /** A plan's own setup overrides the detected one; one without commands turns it off. */
 export function wantedSetup(
   mode: "auto" | "none",
@@ -52,7 +76,7 @@ export function wantedSetup(
   if (mode === "none") return undefined;
   if (plan?.setup) {
     const { run, inputs } = plan.setup;
-    return run.length === 0 ? undefined : { commands: run, origin: "the plan", inputs };
+    return run.length === 0 ? undefined : { commands: run, origin: ofPlan, inputs };
   }
   return detected && { commands: [detected.command], origin: detected.lockfile, inputs: undefined };
 }

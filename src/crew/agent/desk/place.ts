@@ -39,7 +39,7 @@ export async function accessOf(desk: Confined): Promise<SandboxAccess> {
   return { folder, write: true, read, limits, env, ...(repository ? { repository } : {}) };
 }
 
-export const path = filePath.describe("Such as src/main.ts");
+export const path = filePath;
 export const under = filePath.optional().describe("Only under this folder");
 export const glob = z.string().min(1).max(200).optional().describe("As in .gitignore: *.ts, src/**, !*.test.ts");
 export const skip = z.int().min(0).default(0).describe("`next` of the page before");

@@ -77,6 +77,31 @@ export async function cachedSetups(home: string): Promise<CachedSetup[]> {
   );
 }
 
+/** What a setup has beside its cached result while it runs: scratch space, a person's logins, logs, a draft. */
+const temporaryName = /^(?<setup>[0-9a-f]{40})(?:-logins|-deleted|-\d+\.log)?$/;
+
+/** Deletes what killed processes left of setups that nobody runs now. */
+export async function sweepTemporary(home: string, forgetCheckouts: (setup: string) => Promise<void>): Promise<void> {
+  const folders = ["scratch", "drafts"].map((name) => join(home, name));
+  const listed = await Promise.all(folders.map((folder) => readdir(folder).catch((): string[] => [])));
+  const checkouts = (await readdir(join(home, "checkouts")).catch((): string[] => [])).map(
+    (name) => /^setup-([0-9a-f]{40})/.exec(name)?.[1],
+  );
+  const setups = [...listed.flat().map((name) => temporaryName.exec(name)?.groups?.setup), ...checkouts];
+  for (const setup of new Set(setups.flatMap((name) => name ?? []))) {
+    const lock = openLock(join(home, "locks", setup));
+    if (!lock) continue;
+    try {
+      for (const [i, folder] of folders.entries())
+        for (const name of (listed[i] ?? []).filter((one) => temporaryName.exec(one)?.groups?.setup === setup))
+          await rm(join(folder, name), { recursive: true, force: true, maxRetries: 3 });
+      await forgetCheckouts(setup);
+    } finally {
+      lock.release();
+    }
+  }
+}
+
 /** False if a process makes it just now. */
 export async function deleteSetup(home: string, name: string): Promise<boolean> {
   const lock = openLock(join(home, "locks", name));

@@ -5,10 +5,12 @@ import { installation } from "../../../agents/agent-sandbox.ts";
 import { type CommandResult, runBounded } from "../../../agents/bounded.ts";
 import { openNetwork } from "../../../agents/network/agent-network.ts";
 import { findProgram } from "../../../agents/program.ts";
-import { type Registries, registriesOf } from "../../../agents/registries.ts";
+import type { Registries } from "../../../agents/registries.ts";
+import type { RegistryLogins } from "../../../agents/registry-logins.ts";
 import type { Sandbox, SandboxAccess } from "../../../agents/sandbox/access.ts";
 import type { Config } from "../../../config/config.ts";
 import type { DestinationUse } from "../../../kernel/destination-use.ts";
+import { redactor } from "../../../kernel/redact.ts";
 import { storable } from "../../../kernel/storable.ts";
 import { privateFile, privateFolder } from "../../../store/disk/private.ts";
 
@@ -24,14 +26,47 @@ const mostCharacters = 1500;
 const refusal =
   "is not a registry of your npm or yarn configuration; to let setups reach it, add it to registry_hosts in the crew block";
 
+type Options = {
+  sandbox: Sandbox;
+  config: Config;
+  run: string;
+  registries: Registries;
+  /** Set for a download that runs no scripts. */
+  logins?: RegistryLogins | undefined;
+};
+
+const unsigned =
+  "corepack checks signatures that mirrors of the npm registry often leave out; set COREPACK_INTEGRITY_KEYS=0 in your environment to install without that check, or install the package manager with npm";
+
 /**
  * Runs the commands of a setup in the sandbox, one after the other. Install scripts are code of strangers: they see the
  * checkout and an empty home, no token of a registry, and reach only the registries.
  */
 export async function runCommands(
-  { sandbox, config, run }: { sandbox: Sandbox; config: Config; run: string },
+  options: Options,
   commands: readonly (readonly string[])[],
-  { scratch, ...place }: Place,
+  place: Place,
+  signal: AbortSignal,
+): Promise<CommandsResult> {
+  const { logins } = options;
+  // Beside the scratch folder, which the install scripts see afterwards.
+  const secret = `${place.scratch}-logins`;
+  if (!logins) return run(options, commands, { ...place, secret: undefined }, signal);
+  await rm(secret, { recursive: true, force: true });
+  await mkdir(secret, privateFolder);
+  try {
+    await writeFile(join(secret, "npmrc"), options.registries.npmrc + logins.npmrc, privateFile);
+    await writeFile(join(secret, "yarnrc.yml"), logins.yarnrc, privateFile);
+    return await run(options, commands, { ...place, secret }, signal);
+  } finally {
+    await rm(secret, { recursive: true, force: true });
+  }
+}
+
+async function run(
+  { sandbox, config, run, registries, logins }: Options,
+  commands: readonly (readonly string[])[],
+  { scratch, secret, ...place }: Place & { secret: string | undefined },
   signal: AbortSignal,
 ): Promise<CommandsResult> {
   const { environment, crew } = config;
@@ -39,8 +74,6 @@ export async function runCommands(
   const missing = commands.map(([program = ""]) => program).find((name) => !isThere(name, path));
   if (missing !== undefined)
     return { failure: `${missing} is not in PATH; install it, or change the setup of the plan`, destinations: [] };
-  const usesYarn = commands.flat().includes("yarn");
-  const registries = await registriesOf(environment, usesYarn);
   await mkdir(scratch, privateFolder);
   await writeFile(join(scratch, "npmrc"), registries.npmrc, privateFile);
   const network = await openNetwork({
@@ -54,20 +87,27 @@ export async function runCommands(
   // Only npm reads its cafile; every program that runs on Node reads the variable.
   const [cafile] = registries.read;
   const certificates = { ...(cafile ? { NODE_EXTRA_CA_CERTS: cafile } : {}), ...certificatesOf(environment) };
+  const home = secret !== undefined && logins?.yarnrc ? sandbox.home : undefined;
   const programs = commands.flatMap(([name = ""]) => findProgram(name, path, "/") ?? []).map(installation);
   const access: SandboxAccess = {
     ...place,
     write: true,
     read: [
       ...[...crew.read, ...network.read, process.execPath, ...programs, ...registries.read],
+      ...(secret === undefined ? [] : [join(secret, "npmrc")]),
       ...Object.values(certificates),
     ],
-    own: [{ from: scratch, to: scratch }],
+    own: [
+      { from: scratch, to: scratch },
+      ...(home === undefined ? [] : [{ from: join(secret ?? "", "yarnrc.yml"), to: join(home, ".yarnrc.yml") }]),
+    ],
     ports: network.ports,
     limits: crew.limits,
     env: {
       ...{ ...certificates, ...network.env, ...managerEnv(scratch, registries, network.env), PATH: path },
       ...pick(environment, ["COREPACK_INTEGRITY_KEYS"]),
+      ...(isYarn1(commands) ? { YARN_CACHE_FOLDER: join(scratch, "yarn-1") } : {}),
+      ...(secret === undefined ? {} : { ...logins?.env, ...downloading, npm_config_userconfig: join(secret, "npmrc") }),
     },
   };
   const until = performance.now() + crew.setup_minutes * 60_000;
@@ -78,7 +118,8 @@ export async function runCommands(
     await rm(logFile, { force: true });
     const options = { run, wallMs: Math.max(1, Math.round(until - performance.now())), signal, logFile };
     const result = await runBounded(sandbox, argv, access, options);
-    const said = await readFile(logFile, "utf8").catch(() => result.output);
+    const redact = redactor({}, logins?.secrets);
+    const said = redact(await readFile(logFile, "utf8").catch(() => result.output));
     await rm(logFile, { force: true });
     return failureOf(command, result, said, crew.setup_minutes);
   });
@@ -92,6 +133,15 @@ export async function runCommands(
   const refused = destinations.find(({ allowed }) => !allowed)?.reason;
   return { failure: failure && refused ? `${failure}\n${refused}` : failure, destinations };
 }
+
+/** No program that the repository names runs while the logins are there. */
+const downloading = {
+  ...{ npm_config_ignore_scripts: "true", npm_config_git: "git", YARN_ENABLE_SCRIPTS: "false" },
+  ...{ COREPACK_ENV_FILE: "0", COREPACK_ENABLE_UNSAFE_CUSTOM_URLS: "0" },
+};
+
+const isYarn1 = (commands: readonly (readonly string[])[]) =>
+  commands.some((command) => command.includes("yarn") && command.includes("--frozen-lockfile"));
 
 async function firstFailure<T>(all: readonly T[], run: (one: T, i: number) => Promise<string | undefined>) {
   for (const [i, one] of all.entries()) {
@@ -113,7 +163,8 @@ function failureOf(
       ? `took longer than ${minutes} minutes (setup_minutes)`
       : (ran.error ?? `exited with code ${ran.exitCode}`);
   const said = storable(stripVTControlCharacters(output)).trim();
-  return [`${command.join(" ")} ${how}`, ...(said ? [shortened(said)] : [])].join(":\n");
+  const hint = /No compatible signature found|Cannot find matching keyid/.test(said) ? `\n${unsigned}` : "";
+  return [`${command.join(" ")} ${how}`, ...(said ? [shortened(said)] : [])].join(":\n") + hint;
 }
 
 /** npm says what is wrong first, and then how it is used. */
@@ -139,6 +190,8 @@ function managerEnv(scratch: string, { env }: Registries, { https_proxy = "" }: 
   return {
     ...{ LANG: "C.UTF-8", TERM: "dumb", CI: "true" },
     ...{ npm_config_userconfig: at("npmrc"), npm_config_cache: at("npm"), npm_config_store_dir: at("pnpm") },
+    // What a download with the person's logins has put there.
+    ...{ npm_config_prefer_offline: "true" },
     ...{ npm_config_audit: "false", npm_config_fund: "false", npm_config_update_notifier: "false" },
     ...env,
     // Packages must be inside the checkout: nothing else is kept.
