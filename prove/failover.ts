@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Log } from "./failover/clients.ts";
+import { type Log, untilWorkGoesOn } from "./failover/clients.ts";
 import { type Cluster, missingPrograms, openCluster } from "./failover/cluster.ts";
 import * as faults from "./failover/faults.ts";
 import { type Fleet, type Host, leaseMs, moveToDatabase, startClients, startFleet } from "./failover/fleet.ts";
@@ -56,13 +56,13 @@ async function runRow<S extends faults.Scene>(
   for (let n = 0; n < (fault.times ?? 1) && Date.now() < context.until; n++) {
     const { from, forgotten: lost, after } = await fault.inject(scene);
     row.faults++;
-    const waiting = await untilWorkGoesOn(log, [...names.keys()], from);
+    const waiting = await untilWorkGoesOn(log, [...names.keys()], from, recoveryMs);
     row.recovered(performance.now() - from, waiting);
     for (const mark of (await lost?.()) ?? []) forgotten.add(mark);
     // Somebody has to look at these; the harness starts them again.
     const stuck = new Set(waiting.map((client) => names.get(client)));
     for (const member of stuck) member?.kill();
-    if (stuck.size > 0) await untilWorkGoesOn(log, waiting, performance.now());
+    if (stuck.size > 0) await untilWorkGoesOn(log, waiting, performance.now(), recoveryMs);
     await after?.();
   }
   log.isOpen = false;
@@ -79,16 +79,6 @@ async function runRow<S extends faults.Scene>(
   }
   if (process.env.PROVE_DEBUG) for (const line of violations(verdict)) console.error(line);
   totals.show();
-}
-
-/** Clients without an acknowledged operation that they sent after this time. */
-async function untilWorkGoesOn(log: Log, clients: string[], from: number): Promise<string[]> {
-  for (;;) {
-    const working = new Set(log.ops.flatMap((op) => (op.outcome === "ok" && op.began >= from ? op.client : [])));
-    const waiting = clients.filter((client) => !working.has(client));
-    if (waiting.length === 0 || performance.now() - from > recoveryMs) return waiting;
-    await sleep(20);
-  }
 }
 
 /** Writes that were answered after another worker had got their task. */
@@ -197,7 +187,7 @@ async function restart(
   log.isOpen = true;
   const second = startClients(log, fleet);
   row.faults++;
-  row.recovered(performance.now() - from, await untilWorkGoesOn(log, [...second.names.keys()], from));
+  row.recovered(performance.now() - from, await untilWorkGoesOn(log, [...second.names.keys()], from, recoveryMs));
   await sleep(1000);
   log.isOpen = false;
   await second.ended;

@@ -50,9 +50,24 @@ export async function appends(log: Log, client: string, key: string, call: Calle
   }
 }
 
+/** Waits until every client had an operation acknowledged that it sent after this time; returns those that had none. */
+export async function untilWorkGoesOn(
+  log: Log,
+  clients: string[],
+  from: number,
+  patienceMs: number,
+): Promise<string[]> {
+  for (;;) {
+    const working = new Set(log.ops.flatMap((op) => (op.outcome === "ok" && op.began >= from ? op.client : [])));
+    const waiting = clients.filter((client) => !working.has(client));
+    if (waiting.length === 0 || performance.now() - from > patienceMs) return waiting;
+    await sleep(20);
+  }
+}
+
 /** Tasks that all claimers compete for. */
 export type Tasks = { open: string[] };
-const wanted = 4;
+const wanted = 3;
 
 /** Claims a task, changes it under the claim, and completes, releases or abandons it. */
 export async function claims(log: Log, client: string, tasks: Tasks, call: Caller, leaseMs: number): Promise<void> {
@@ -84,7 +99,7 @@ async function workOn(log: Log, client: string, key: string, tasks: Tasks, call:
   }
   claimed.epoch = Number(epoch);
   const under = { id: key, epoch, secret };
-  for (let n = Math.floor(log.random() * 4); n > 0 && log.isOpen; n--) {
+  for (let n = Math.floor(log.random() * 8); n > 0 && log.isOpen; n--) {
     const [edited] = await perform(log, { client, kind: "edit", key, claim }, (mark) =>
       call("update_todo", { ...under, title: mark }),
     );

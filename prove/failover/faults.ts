@@ -28,7 +28,7 @@ export type Fault<S extends Scene> = {
 };
 
 const now = () => performance.now();
-const longerThanLease = leaseMs + 2000;
+const longerThanLease = leaseMs + 4000;
 
 function oneOf({ fleet, random }: Scene, kind: Member["kind"]): Member {
   const members = fleet.members.filter((member) => member.kind === kind);
