@@ -20,7 +20,7 @@ const recoveryMs = leaseMs + 30_000;
 export const proof: Proof = {
   promise:
     "Under faults no acknowledged write is lost or doubled, no write takes effect after a newer claim, and work goes on without a person within lease + 30 s",
-  weight: 4,
+  weight: 8,
   async run(context) {
     const missing = [...missingPrograms(), ...(canHaveHosts() ? [] : ["root with network namespaces and nft"])];
     if (missing.length > 0) throw new Error(`missing: ${missing.join(", ")}; apt-get install them and run as root`);

@@ -60,7 +60,7 @@ test(
     onTestFinished(() => fleet.stop());
     const log: Log = { ops: [], prefix: "r1", isOpen: true, random: Math.random };
     const { names, ended } = startClients(log, fleet);
-    const waiting = await untilWorkGoesOn(log, [...names.keys()], 0, 60_000);
+    const waiting = await untilWorkGoesOn(log, [...names.keys()], performance.now(), 60_000);
     for (let n = 0; n < 2; n++) {
       const from = performance.now();
       await crashOf(url);

@@ -95,8 +95,12 @@ export async function simulate(
       ),
     ];
     const setClock = clock.prepare("UPDATE simulated_clock SET ms = ?");
-    await scheduler.run(actors, (ms) => setClock.run([ms]));
-    return { ...(await judge(opened[0] as Database, world)), trace: world.trace.digest("hex"), ...world.counts };
+    const failure = await scheduler.run(actors, (ms) => setClock.run([ms])).then(
+      () => [],
+      (error: unknown) => [`C4: the store failed: ${String(error)}`],
+    );
+    const found = [...failure, ...(await judge(opened[0] as Database, world))];
+    return { violations: found, trace: world.trace.digest("hex"), ...world.counts };
   } finally {
     restore();
     for (const db of opened) await db.close();
@@ -302,7 +306,7 @@ function stepOf(isVerifying: boolean, mark: string, chance: number): Step {
 type LoggedEvent = { seq: number; kind: string; subject: string; data: string };
 
 /** What the invariants say about the log of events and the spends. */
-async function judge(db: Database, world: World): Promise<{ violations: string[] }> {
+async function judge(db: Database, world: World): Promise<string[]> {
   const events = (await db.read
     .selectFrom("events")
     .select(["seq", "kind", "subject", "data"])
@@ -343,5 +347,5 @@ async function judge(db: Database, world: World): Promise<{ violations: string[]
   const lost = tasks.some(({ state }) => state === "failed");
   for (const { id, state } of tasks)
     if (!lost && state !== "completed") found.push(`C4: ${id} is ${state} although no fault is left`);
-  return { violations: found };
+  return found;
 }
