@@ -1,9 +1,11 @@
 import { createHash } from "node:crypto";
 import { copyFileSync } from "node:fs";
 import { join } from "node:path";
+import { DummyDriver, Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from "kysely";
 import { seeded } from "../../bench/support/measure.ts";
 import { meterOf } from "../../src/crew/agent/budget.ts";
 import { type Result, unwrap } from "../../src/kernel/result.ts";
+import { clock } from "../../src/store/clock.ts";
 import type { Database } from "../../src/store/database.ts";
 import { insertRun } from "../../src/store/queries/runs.ts";
 import { type Connection, openConnection } from "../../src/store/sqlite/connection.ts";
@@ -66,17 +68,21 @@ export async function simulate(
   const scheduler = openScheduler(random, start);
   const file = join(folder, `${seed}.db`);
   copyFileSync(template, file);
-  const clock = openConnection(file, 1000);
+  const clockFile = openConnection(file, 1000);
   const restore = freezeTime(scheduler, random);
   const strategy = strategies[seed % strategies.length] as Strategy;
   let ids = 0;
   const newId = (prefix: string) => `${prefix}-${++ids}`;
   const now = () => new Date(scheduler.now());
   const opened: Database[] = [];
+  let questions = 0;
   try {
     const engines: { name: string; db: Database; tasks: TaskEngine }[] = [];
     for (let n = 1; n <= processes; n++) {
-      const db = await openSqlite(file, simulatedClock(damage));
+      const db = await openSqlite(
+        file,
+        simulatedClock(damage, () => questions++),
+      );
       opened.push(db);
       const name = `p${n}`;
       const gated: Database = { ...db, write: (work, how) => scheduler.turn(name, () => db.write(work, how)) };
@@ -94,35 +100,51 @@ export async function simulate(
         ),
       ),
     ];
-    const setClock = clock.prepare("UPDATE simulated_clock SET ms = ?");
-    const failure = await scheduler.run(actors, (ms) => setClock.run([ms])).then(
-      () => [],
-      (error: unknown) => [`C4: the store failed: ${String(error)}`],
-    );
+    const setClock = clockFile.prepare("UPDATE simulated_clock SET ms = ?");
+    const failure = await scheduler
+      .run(actors, (ms) => setClock.run([ms]))
+      .then(
+        () => [],
+        (error: unknown) => [`C4: the store failed: ${String(error)}`],
+      );
+    if (questions === 0) throw new Error("the store's clock is not simulated");
     const found = [...failure, ...(await judge(opened[0] as Database, world))];
     return { violations: found, trace: world.trace.digest("hex"), ...world.counts };
   } finally {
     restore();
     for (const db of opened) await db.close();
-    clock.close();
+    clockFile.close();
   }
 }
 
-/** SQLite's own clock is replaced where the store asks for it. */
+const compiler = new Kysely({
+  dialect: {
+    createAdapter: () => new SqliteAdapter(),
+    createDriver: () => new DummyDriver(),
+    createIntrospector: (db) => new SqliteIntrospector(db),
+    createQueryCompiler: () => new SqliteQueryCompiler(),
+  },
+});
+/** How the store asks for the time. */
+const storeClock = clock.sqlite.compile(compiler).sql;
+
+/** Answers the store's questions for the time from the table that the scheduler writes. */
 const simulatedClock =
-  (damage: (sql: string) => string) =>
+  (damage: (sql: string) => string, onAsked: () => void) =>
   (file: string, busyMs: number): Connection => {
     const connection = openConnection(file, busyMs);
     return {
       exec: (sql) => connection.exec(sql.replace("synchronous = FULL", "synchronous = OFF")),
-      prepare: (sql) => connection.prepare(damage(sql).replaceAll(storeClock, "(SELECT ms FROM simulated_clock)")),
+      prepare(sql) {
+        if (sql.includes(storeClock)) onAsked();
+        return connection.prepare(damage(sql).replaceAll(storeClock, "(SELECT ms FROM simulated_clock)"));
+      },
       get inTransaction() {
         return connection.inTransaction;
       },
       close: () => connection.close(),
     };
   };
-const storeClock = "CAST(unixepoch('subsec') * 1000 AS INTEGER)";
 
 /** The real code also asks how long something took, and chooses at random. */
 function freezeTime(scheduler: Scheduler, random: () => number): () => void {
