@@ -50,14 +50,14 @@ function readOptions() {
   try {
     const { values } = parseArgs({
       options: {
-        minutes: { type: "string", default: "5" },
+        minutes: { type: "string", default: "19" },
         seed: { type: "string", default: String(began % 1_000_000) },
         only: { type: "string", multiple: true },
       },
     });
     return { values };
   } catch (error) {
-    return { problem: `${error.message}\nusage: npm run prove -- [--minutes 5] [--only <proof>] [--seed 7]` };
+    return { problem: `${error.message}\nusage: npm run prove -- [--minutes 19] [--only <proof>] [--seed 7]` };
   }
 }
 
