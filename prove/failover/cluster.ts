@@ -347,6 +347,7 @@ export async function openCluster(network: Network): Promise<Cluster> {
       };
     },
     close() {
+      if (closed) return;
       closed = true;
       for (const child of [pooler.child, ...others]) child?.kill("SIGKILL");
       for (const { name } of [primary, standby]) for (const pid of network.processesOf(name)) kill(pid);
