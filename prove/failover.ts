@@ -69,7 +69,7 @@ async function runRow<S extends faults.Scene>(
   await ended;
   await sleep(500);
   const state = await read(log.prefix);
-  const verdict = check(log.ops, state, { lostByDatabase: forgotten, leasesHold: !fault.movesClock });
+  const verdict = check(log.ops, state, { lostByDatabase: forgotten, leasesHold: !fault.endsLeases });
   row.add(verdict, { restarts: ends() - endsBefore, zombies: zombiesIn(log.ops), forgotten: forgotten.size });
   for (const kind of ["lost", "doubled", "late", "unordered"] as const) {
     context.check(
