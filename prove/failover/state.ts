@@ -40,11 +40,18 @@ export const marksIn = (text: string): string[] => text.match(/\br\d+-[\w-]+\.(?
 function effectOf({ position, kind, subject, data }: EventRow): Effect[] {
   const { title, output } = JSON.parse(data) as { title?: string; output?: string };
   const key = subject.slice("task:".length);
-  if ((kind === "task-created" || kind === "task-edited") && title) return [{ key, mark: title, position: Number(position) }];
+  if ((kind === "task-created" || kind === "task-edited") && title)
+    return [{ key, mark: title, position: Number(position) }];
   return kind === "task-finish" && output ? [{ key, mark: output, position: Number(position) }] : [];
 }
 
 function claimOf({ position, kind, subject, data }: EventRow): ClaimEvent[] {
   if (kind !== "task-claim") return [];
-  return [{ key: subject.slice("task:".length), holder: (JSON.parse(data) as { holder: string }).holder, position: Number(position) }];
+  return [
+    {
+      key: subject.slice("task:".length),
+      holder: (JSON.parse(data) as { holder: string }).holder,
+      position: Number(position),
+    },
+  ];
 }
