@@ -68,6 +68,7 @@ async function claimsOfFleets(place: Place, jobs = 3000): Promise<Table> {
         process.stderr.write(`${system}, ${workers} workers in ${processes} processes\n`);
         const { seconds, waits, done } = await runFleet(place, system, { workers, processes, count });
         const rate = done / seconds;
+        process.stderr.write(`  ${Math.round(rate)} claims/s, P99 ${percentile(waits, 0.99).toFixed(1)} ms\n`);
         rates.set(system, rate);
         rows.push({
           what: `${system}, ${workers} workers in ${processes} process${processes > 1 ? "es" : ""}`,

@@ -31,6 +31,7 @@ export async function costByRows(place: Place, jobs = 400): Promise<Table> {
       if (n >= jobs * 0.1) times.push(performance.now() - began);
     }
     first ??= median(times);
+    process.stderr.write(`${size} tasks: P50 ${median(times).toFixed(2)} ms\n`);
     rows.push({
       what: `${size.toLocaleString("en")} tasks that wait`,
       figures: { "P50 ms": median(times), "P99 ms": percentile(times, 0.99), "× 1,000 tasks": median(times) / first },
