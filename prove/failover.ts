@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Log, untilWorkGoesOn } from "./failover/clients.ts";
+import { type Log, type Tasks, untilWorkGoesOn } from "./failover/clients.ts";
 import { type Cluster, missingPrograms, openCluster } from "./failover/cluster.ts";
 import * as faults from "./failover/faults.ts";
 import { type Fleet, type Host, leaseMs, moveToDatabase, startClients, startFleet } from "./failover/fleet.ts";
@@ -60,9 +60,9 @@ async function runRow<S extends faults.Scene>(
     row.recovered(performance.now() - from, waiting);
     for (const mark of (await lost?.()) ?? []) forgotten.add(mark);
     // Somebody has to look at these; the harness starts them again.
-    const stuck = new Set(waiting.map((client) => names.get(client)));
+    const stuck = new Set(waiting.clients.map((client) => names.get(client)));
     for (const member of stuck) member?.kill();
-    if (stuck.size > 0) await untilWorkGoesOn(log, waiting, performance.now(), recoveryMs);
+    if (stuck.size > 0) await untilWorkGoesOn(log, waiting.clients, performance.now(), recoveryMs);
     await after?.();
   }
   log.isOpen = false;
@@ -175,7 +175,8 @@ async function restart(
   if (Date.now() > context.until) return undefined;
   const before = await start(cluster.url(database), database);
   const log: Log = { ops: [], prefix: `r${++rows}`, isOpen: true, random: context.random };
-  const first = startClients(log, before);
+  const tasks: Tasks = { open: [] };
+  const first = startClients(log, before, tasks);
   await sleep(2000);
   log.isOpen = false;
   await first.ended;
@@ -185,9 +186,10 @@ async function restart(
   const from = performance.now();
   const fleet = await start(url, database);
   log.isOpen = true;
-  const second = startClients(log, fleet);
+  const second = startClients(log, fleet, tasks);
   row.faults++;
-  row.recovered(performance.now() - from, await untilWorkGoesOn(log, [...second.names.keys()], from, recoveryMs));
+  const waiting = await untilWorkGoesOn(log, [...second.names.keys()], from, recoveryMs);
+  row.recovered(performance.now() - from, waiting);
   await sleep(1000);
   log.isOpen = false;
   await second.ended;

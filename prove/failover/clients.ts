@@ -50,20 +50,41 @@ export async function appends(log: Log, client: string, key: string, call: Calle
   }
 }
 
-/** Waits until every client had an operation acknowledged that it sent after this time; returns those that had none. */
+/**
+ * Waits until every client had an operation acknowledged that it sent after this time, and every task that was held
+ * then was ended or claimed again. Returns the clients and tasks for which that did not happen.
+ */
 export async function untilWorkGoesOn(
   log: Log,
   clients: string[],
   from: number,
   patienceMs: number,
-): Promise<string[]> {
+): Promise<{ clients: string[]; tasks: string[] }> {
   for (;;) {
     const working = new Set(log.ops.flatMap((op) => (op.outcome === "ok" && op.began >= from ? op.client : [])));
-    const waiting = clients.filter((client) => !working.has(client));
-    if (waiting.length === 0 || performance.now() - from > patienceMs) return waiting;
+    const waiting = { clients: clients.filter((client) => !working.has(client)), tasks: stillHeld(log.ops, from) };
+    const isOver = waiting.clients.length + waiting.tasks.length === 0;
+    if (isOver || performance.now() - from > patienceMs) return waiting;
     await sleep(20);
   }
 }
+
+/** Tasks whose last claim was given before this time and has not ended since. */
+function stillHeld(ops: Op[], from: number): string[] {
+  const held = new Set<string>();
+  for (const op of [...ops].sort((a, b) => (a.ended ?? 0) - (b.ended ?? 0))) {
+    const { kind, outcome, key, ended } = op;
+    if (isGone(op)) held.delete(key);
+    if (outcome !== "ok" || ended === undefined) continue;
+    if (kind === "claim" && ended < from) held.add(key);
+    else if (kind === "claim" || kind === "complete" || kind === "release") held.delete(key);
+  }
+  return [...held];
+}
+
+/** A claim on a task that is over, or that was lost with a primary. */
+const isGone = ({ kind, outcome, why = "" }: Op) =>
+  kind === "claim" && outcome === "refused" && /^(conflict|refused|not_found)/.test(why);
 
 /** Tasks that all claimers compete for. */
 export type Tasks = { open: string[] };
@@ -94,7 +115,7 @@ async function workOn(log: Log, client: string, key: string, tasks: Tasks, call:
   if (answer.outcome !== "ok" || status !== "locked") {
     // `held` is an answer without a claim.
     if (answer.outcome === "ok") claimed.outcome = "refused";
-    if (answer.value.status === "conflict" || answer.value.status === "refused") drop(tasks, key);
+    if (isGone(claimed)) drop(tasks, key);
     return;
   }
   claimed.epoch = Number(epoch);

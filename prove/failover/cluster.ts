@@ -96,7 +96,12 @@ export async function openCluster(network: Network): Promise<Cluster> {
   };
   const exec = ({ within }: { within: string[] }, program: string, args: string[]) => {
     const [file = "", ...rest] = [...within, ...as, join(bin, program), ...args];
-    return execFileSync(file, rest, { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"], cwd: folder, maxBuffer: 512 * 1024 * 1024 });
+    return execFileSync(file, rest, {
+      encoding: "utf8",
+      stdio: ["ignore", "pipe", "pipe"],
+      cwd: folder,
+      maxBuffer: 512 * 1024 * 1024,
+    });
   };
 
   let primary = nodeOf("pg1");

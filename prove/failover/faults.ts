@@ -112,7 +112,12 @@ export const ofOneClock: Fault<Scene>[] = (
   endsLeases: true,
   async inject({ fleet }) {
     for (const member of fleet.members) member.setClock(seconds);
-    return { from: now() };
+    return {
+      from: now(),
+      async after() {
+        for (const member of fleet.members) member.setClock(0);
+      },
+    };
   },
 }));
 
@@ -201,7 +206,12 @@ const clockOfCluster: Fault<ClusterScene>[] = (
   endsLeases: true,
   async inject({ cluster }) {
     cluster.setClock(seconds);
-    return { from: now() };
+    return {
+      from: now(),
+      async after() {
+        cluster.setClock(0);
+      },
+    };
   },
 }));
 

@@ -65,8 +65,11 @@ export async function startFleet(context: Starting, hosts: Host[]): Promise<Flee
 }
 
 /** Clients on every host. Resolves when all have ended, which they do when the log is closed. */
-export function startClients(log: Log, { members }: Fleet): { names: Map<string, Member>; ended: Promise<unknown> } {
-  const tasks: Tasks = { open: [] };
+export function startClients(
+  log: Log,
+  { members }: Fleet,
+  tasks: Tasks = { open: [] },
+): { names: Map<string, Member>; ended: Promise<unknown> } {
   const names = new Map<string, Member>();
   const running = members.flatMap((member) => {
     const named = (what: string) => {
