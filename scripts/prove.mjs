@@ -36,8 +36,9 @@ async function main() {
     until: began + Number(minutes) * 60_000,
     command: `npm run prove -- ${flags.join(" ")}`,
     commit: commit(),
+    page: "docs/proof.md",
     // The page has a row for each proof; a run of a few would drop the others.
-    page: only ? null : "docs/proof.md",
+    isWhole: !only,
   };
   const entries = { main: "prove/support/main.ts", ...Object.fromEntries(names.map((n) => [n, `prove/${n}.ts`])) };
   process.exitCode = await withBundle("prove", entries, (folder) =>

@@ -50,6 +50,7 @@ async function graphileWorker(url: string, workers: number, begin: () => Promise
     logger,
     events,
     taskList: { noop: () => undefined },
+    preset: { worker: {} },
   });
   const isLeft = "SELECT EXISTS (SELECT 1 FROM graphile_worker.jobs) AS left";
   while ((await utils.withPgClient((client) => client.query(isLeft))).rows[0]?.left) await sleep(10);
@@ -78,7 +79,7 @@ async function bossWorker(url: string, workers: number, begin: () => Promise<num
         const [job] = await boss.fetch("noop", { batchSize: 1 });
         if (!job) return;
         report.waits.push(performance.now() - asked);
-        await boss.complete("noop", job.id);
+        await boss.complete("noop", [job.id]);
         report.done++;
       }
     }),
