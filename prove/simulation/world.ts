@@ -43,7 +43,15 @@ export async function simulationTemplate(folder: string): Promise<string> {
   const file = join(folder, "template.db");
   const db = await openSqlite(file);
   await db.write(async (tx) => {
-    const empty = { brief: null, plan: null, plan_hash: null, budget_usd: null, reason: null, carried_by: null, carrier_until: null };
+    const empty = {
+      brief: null,
+      plan: null,
+      plan_hash: null,
+      budget_usd: null,
+      reason: null,
+      carried_by: null,
+      carrier_until: null,
+    };
     const times = { planned_at: null, started_at: null, ended_at: null, created_at: new Date(start).toISOString() };
     const named = { id: run, state: "running" as const, request: "", title: "", created_by: "ada", version: 1 };
     await insertRun(tx, { ...empty, ...times, ...named, budget_tokens: budget });
