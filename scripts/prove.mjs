@@ -36,8 +36,9 @@ async function main() {
     until: began + Number(minutes) * 60_000,
     command: `npm run prove -- ${flags.join(" ")}`,
     commit: commit(),
+    page: "docs/proof.md",
     // The page has a row for each proof; a run of a few would drop the others.
-    page: only ? null : "docs/proof.md",
+    isWhole: !only,
   };
   const entries = { main: "prove/support/main.ts", ...Object.fromEntries(names.map((n) => [n, `prove/${n}.ts`])) };
   process.exitCode = await withBundle("prove", entries, (folder) =>
@@ -50,14 +51,14 @@ function readOptions() {
   try {
     const { values } = parseArgs({
       options: {
-        minutes: { type: "string", default: "5" },
+        minutes: { type: "string", default: "19" },
         seed: { type: "string", default: String(began % 1_000_000) },
         only: { type: "string", multiple: true },
       },
     });
     return { values };
   } catch (error) {
-    return { problem: `${error.message}\nusage: npm run prove -- [--minutes 5] [--only <proof>] [--seed 7]` };
+    return { problem: `${error.message}\nusage: npm run prove -- [--minutes 19] [--only <proof>] [--seed 7]` };
   }
 }
 

@@ -94,7 +94,9 @@ describe("C2: the history checker of the failover table", () => {
   test("C2: finds a read that goes back behind an acknowledged write", () => {
     const { ops, state, op } = history();
     ops.push(op({ kind: "read", key: "vision", mark: "", version: 2, began: 26 }));
-    expect(check(ops, state).unordered).toEqual([expect.stringContaining("read version 2 of vision after commit r1-b.")]);
+    expect(check(ops, state).unordered).toEqual([
+      expect.stringContaining("read version 2 of vision after commit r1-b."),
+    ]);
   });
 
   test("C2: finds a second holder while a lease is valid, and none after the first released the task", () => {

@@ -50,9 +50,45 @@ export async function appends(log: Log, client: string, key: string, call: Calle
   }
 }
 
+/**
+ * Waits until every client had an operation acknowledged that it sent after this time, and every task that was held
+ * then was ended or claimed again. Returns the clients and tasks for which that did not happen.
+ */
+export async function untilWorkGoesOn(
+  log: Log,
+  clients: string[],
+  from: number,
+  patienceMs: number,
+): Promise<{ clients: string[]; tasks: string[] }> {
+  for (;;) {
+    const working = new Set(log.ops.flatMap((op) => (op.outcome === "ok" && op.began >= from ? op.client : [])));
+    const waiting = { clients: clients.filter((client) => !working.has(client)), tasks: stillHeld(log.ops, from) };
+    const isOver = waiting.clients.length + waiting.tasks.length === 0;
+    if (isOver || performance.now() - from > patienceMs) return waiting;
+    await sleep(20);
+  }
+}
+
+/** Tasks whose last claim was given before this time and has not ended since. */
+function stillHeld(ops: Op[], from: number): string[] {
+  const held = new Set<string>();
+  for (const op of [...ops].sort((a, b) => (a.ended ?? 0) - (b.ended ?? 0))) {
+    const { kind, outcome, key, ended } = op;
+    if (isGone(op)) held.delete(key);
+    if (outcome !== "ok" || ended === undefined) continue;
+    if (kind === "claim" && ended < from) held.add(key);
+    else if (kind === "claim" || kind === "complete" || kind === "release") held.delete(key);
+  }
+  return [...held];
+}
+
+/** A claim on a task that is over, or that was lost with a primary. */
+const isGone = ({ kind, outcome, why = "" }: Op) =>
+  kind === "claim" && outcome === "refused" && /^(conflict|refused|not_found)/.test(why);
+
 /** Tasks that all claimers compete for. */
 export type Tasks = { open: string[] };
-const wanted = 4;
+const wanted = 3;
 
 /** Claims a task, changes it under the claim, and completes, releases or abandons it. */
 export async function claims(log: Log, client: string, tasks: Tasks, call: Caller, leaseMs: number): Promise<void> {
@@ -79,12 +115,12 @@ async function workOn(log: Log, client: string, key: string, tasks: Tasks, call:
   if (answer.outcome !== "ok" || status !== "locked") {
     // `held` is an answer without a claim.
     if (answer.outcome === "ok") claimed.outcome = "refused";
-    if (answer.value.status === "conflict" || answer.value.status === "refused") drop(tasks, key);
+    if (isGone(claimed)) drop(tasks, key);
     return;
   }
   claimed.epoch = Number(epoch);
   const under = { id: key, epoch, secret };
-  for (let n = Math.floor(log.random() * 4); n > 0 && log.isOpen; n--) {
+  for (let n = Math.floor(log.random() * 8); n > 0 && log.isOpen; n--) {
     const [edited] = await perform(log, { client, kind: "edit", key, claim }, (mark) =>
       call("update_todo", { ...under, title: mark }),
     );

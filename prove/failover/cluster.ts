@@ -96,12 +96,17 @@ export async function openCluster(network: Network): Promise<Cluster> {
   };
   const exec = ({ within }: { within: string[] }, program: string, args: string[]) => {
     const [file = "", ...rest] = [...within, ...as, join(bin, program), ...args];
-    return execFileSync(file, rest, { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"], cwd: folder });
+    return execFileSync(file, rest, {
+      encoding: "utf8",
+      stdio: ["ignore", "pipe", "pipe"],
+      cwd: folder,
+      maxBuffer: 512 * 1024 * 1024,
+    });
   };
 
   let primary = nodeOf("pg1");
   let standby = nodeOf("pg2");
-  const pooler = { within: network.add("pooler"), child: undefined as ChildProcess | undefined };
+  const pooler = { within: network.add("pooler"), child: undefined as ChildProcess | undefined, hasFailed: false };
   const others: ChildProcess[] = [];
   let isSynchronous = false;
   let closed = false;
@@ -193,10 +198,19 @@ export async function openCluster(network: Network): Promise<Cluster> {
 
   function startPooler() {
     const file = join(folder, "pgbouncer.ini");
-    const text = `[databases]\n* = host=${virtualAddress} port=5432\n[pgbouncer]\nlisten_addr = *\nlisten_port = 6432\nauth_type = any\npool_mode = transaction\nunix_socket_dir =\nmax_client_conn = 500\ndefault_pool_size = 20\nserver_login_retry = 1\nmax_prepared_statements = 0\nignore_startup_parameters = extra_float_digits,options,statement_timeout,lock_timeout,idle_in_transaction_session_timeout\n`;
-    writeFileSync(file, text.replace("\n* =", "\n* = user=postgres"));
+    const settings = [
+      ...["[databases]", `* = user=postgres host=${virtualAddress} port=5432`, "[pgbouncer]"],
+      ...["listen_addr = *", "listen_port = 6432", "unix_socket_dir =", "auth_type = any", "pool_mode = transaction"],
+      ...["max_client_conn = 500", "default_pool_size = 20", "server_login_retry = 1"],
+      "ignore_startup_parameters = extra_float_digits,options,statement_timeout,lock_timeout,idle_in_transaction_session_timeout",
+    ];
+    writeFileSync(file, `${settings.join("\n")}\n`);
     const [program = "", ...args] = [...pooler.within, ...as, "/usr/sbin/pgbouncer", "-q", file];
-    pooler.child = spawn(program, args, { cwd: folder, stdio: "ignore" });
+    const child = spawn(program, args, { cwd: folder, stdio: "ignore" });
+    pooler.child = child;
+    child.once("exit", (code) => {
+      pooler.hasFailed = code !== 0 && child.signalCode === null;
+    });
   }
 
   for (const path of [primary.data]) owned(path);
@@ -230,6 +244,8 @@ export async function openCluster(network: Network): Promise<Cluster> {
   await until("PostgreSQL's start", answers(primary));
   await copyPrimary();
   startPooler();
+  await sleep(1000);
+  if (pooler.hasFailed) throw new Error("PgBouncer did not start; its configuration is in the cluster's folder");
 
   const stopped = (node: Node) =>
     until("the end of PostgreSQL", async () => network.processesOf(node.name).length === 0);
@@ -289,7 +305,7 @@ export async function openCluster(network: Network): Promise<Cluster> {
       return true;
     },
     async restartPooler() {
-      pooler.child?.kill("SIGKILL");
+      for (const pid of network.processesOf("pooler")) kill(pid);
       await sleep(300);
       startPooler();
     },
@@ -347,6 +363,7 @@ export async function openCluster(network: Network): Promise<Cluster> {
       };
     },
     close() {
+      if (closed) return;
       closed = true;
       for (const child of [pooler.child, ...others]) child?.kill("SIGKILL");
       for (const { name } of [primary, standby]) for (const pid of network.processesOf(name)) kill(pid);

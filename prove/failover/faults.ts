@@ -23,12 +23,12 @@ export type Fault<S extends Scene> = {
   inject(scene: S): Promise<Injected>;
   /** How often a round injects it. */
   times?: number;
-  /** The clock of the store was moved. */
-  movesClock?: boolean;
+  /** Leases may end early: the clock was moved, or claims were lost with the primary. */
+  endsLeases?: boolean;
 };
 
 const now = () => performance.now();
-const longerThanLease = leaseMs + 2000;
+const longerThanLease = leaseMs + 4000;
 
 function oneOf({ fleet, random }: Scene, kind: Member["kind"]): Member {
   const members = fleet.members.filter((member) => member.kind === kind);
@@ -76,7 +76,7 @@ const lowMemory = (kind: Member["kind"]): Fault<Scene> => ({
 
 const clockOfHosts = (seconds: number, said: string): Fault<Scene> => ({
   name: `clock of a server and a worker ${said}`,
-  movesClock: true,
+  endsLeases: true,
   async inject(scene) {
     const moved = [oneOf(scene, "server"), oneOf(scene, "worker")];
     for (const member of moved) member.setClock(seconds);
@@ -109,10 +109,15 @@ export const ofOneClock: Fault<Scene>[] = (
   ] as const
 ).map(([seconds, said]) => ({
   name: `clock ${said}`,
-  movesClock: true,
+  endsLeases: true,
   async inject({ fleet }) {
     for (const member of fleet.members) member.setClock(seconds);
-    return { from: now() };
+    return {
+      from: now(),
+      async after() {
+        for (const member of fleet.members) member.setClock(0);
+      },
+    };
   },
 }));
 
@@ -142,6 +147,7 @@ export const fullDisk = <S extends Scene>(what: "disk" | "inodes", where: (scene
 
 const failedOver = (isSynchronous: boolean): Fault<ClusterScene> => ({
   name: `kill -9 of the primary with ${isSynchronous ? "a synchronous" : "an asynchronous"} standby`,
+  endsLeases: !isSynchronous,
   async inject({ cluster, database, network }) {
     await cluster.setSynchronous(isSynchronous);
     // The standby lags: what the primary acknowledges now is lost with it.
@@ -197,10 +203,15 @@ const clockOfCluster: Fault<ClusterScene>[] = (
   ] as const
 ).map(([seconds, said]) => ({
   name: `clock of PostgreSQL ${said}`,
-  movesClock: true,
+  endsLeases: true,
   async inject({ cluster }) {
     cluster.setClock(seconds);
-    return { from: now() };
+    return {
+      from: now(),
+      async after() {
+        cluster.setClock(0);
+      },
+    };
   },
 }));
 

@@ -1,4 +1,4 @@
-import { cpSync, readFileSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { succeed } from "../support/commands.ts";
@@ -19,6 +19,9 @@ export type Fleet = { members: Member[]; stop(): Promise<void> };
 
 const faketime = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1";
 
+/** The part of a proof's context that a fleet needs. */
+export type Starting = Pick<Context, "start" | "atEnd" | "until">;
+
 export type Host = {
   name: string;
   kind: "server" | "worker";
@@ -28,11 +31,11 @@ export type Host = {
 };
 
 /** Starts one process on each host, and resolves when each answers. */
-export async function startFleet(context: Context, hosts: Host[]): Promise<Fleet> {
+export async function startFleet(context: Starting, hosts: Host[]): Promise<Fleet> {
   const members = hosts.map(({ name, kind, root, within, env }): Member => {
     const clock = join(root, `../${name}.clock`);
     writeFileSync(clock, "+0\n");
-    const clocked = {
+    const clocked = existsSync(faketime) && {
       LD_PRELOAD: faketime,
       FAKETIME_TIMESTAMP_FILE: clock,
       FAKETIME_NO_CACHE: "1",
@@ -62,8 +65,11 @@ export async function startFleet(context: Context, hosts: Host[]): Promise<Fleet
 }
 
 /** Clients on every host. Resolves when all have ended, which they do when the log is closed. */
-export function startClients(log: Log, { members }: Fleet): { names: Map<string, Member>; ended: Promise<unknown> } {
-  const tasks: Tasks = { open: [] };
+export function startClients(
+  log: Log,
+  { members }: Fleet,
+  tasks: Tasks = { open: [] },
+): { names: Map<string, Member>; ended: Promise<unknown> } {
   const names = new Map<string, Member>();
   const running = members.flatMap((member) => {
     const named = (what: string) => {

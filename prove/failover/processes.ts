@@ -81,7 +81,7 @@ export type Answer = { outcome: "ok" | "refused" | "unknown"; value: Record<stri
 /** Sends an operation and waits for its answer. */
 export type Caller = (operation: string, input: Record<string, unknown>) => Promise<Answer>;
 
-const answerMs = 8000;
+const answerMs = 12_000;
 export const noAnswer = (why: string): Answer => ({ outcome: "unknown", value: {}, why });
 
 export const withTimeout = (answer: Promise<Answer>): Promise<Answer> => {
@@ -107,7 +107,7 @@ type Message = {
 
 /** `scriptorium mcp` over stdio, kept running. */
 export function mcpProcess(
-  context: Context,
+  context: Pick<Context, "start" | "atEnd">,
   {
     name,
     root,

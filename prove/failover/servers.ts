@@ -24,7 +24,7 @@ const relay = `const net = require("net"); net.createServer((from) => {
 
 /** `scriptorium serve`, kept running, and a client on its host. */
 export function serverProcess(
-  context: Context,
+  context: Pick<Context, "start" | "atEnd">,
   { name, root, env, within }: { name: string; root: string; env: Record<string, string>; within: string[] },
 ): Process & { call: Caller } {
   const socket = join(root, "relay.sock");
@@ -36,11 +36,12 @@ export function serverProcess(
     name,
     start: () => context.start("scriptorium", ["serve", "--port", String(port), "--json"], { cwd: root, env, within }),
   });
+  const stopServer = kept.stop;
   const token = () => readFileSync(join(root, ".scriptorium/token"), "utf8").trim();
   return Object.assign(kept, {
     call: (operation: string, input: Record<string, unknown>) => withTimeout(send(socket, token, operation, input)),
     async stop() {
-      await kept.stop();
+      await stopServer();
       relaying.kill("SIGKILL");
     },
   });

@@ -1,24 +1,20 @@
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { openConnection } from "../../src/store/sqlite/connection.ts";
 import { answerOf, run, succeed, versionFormat } from "../support/commands.ts";
 import type { Context } from "../support/proof.ts";
 import type { Effect } from "./history.ts";
 import { marksIn } from "./state.ts";
 
-type Sqlite = { prepare(sql: string): { all(): unknown[] }; close(): void };
-
 /** Reads a workspace of files: events from the database, texts from git, and lines from the log as it lies on disk. */
 export function openFileHistory(context: Context, root: string) {
-  const { DatabaseSync } = process.getBuiltinModule("node:sqlite") as unknown as {
-    DatabaseSync: new (file: string, options: object) => Sqlite;
-  };
   return {
     async query<T extends object>(sql: string): Promise<T[]> {
-      const db = new DatabaseSync(join(root, ".scriptorium/scriptorium.db"), { readOnly: true });
+      const connection = openConnection(join(root, ".scriptorium/scriptorium.db"), 5000);
       try {
-        return db.prepare(sql).all() as T[];
+        return connection.prepare(sql).all([]) as T[];
       } finally {
-        db.close();
+        connection.close();
       }
     },
     async texts(): Promise<Effect[]> {

@@ -29,7 +29,9 @@ async function versionsIn(query: Query): Promise<Effect[]> {
       AND (events.data::json ->> 'version')::int = versions.version
     LEFT JOIN event_chain ON event_chain.seq = events.seq
     GROUP BY versions.entry_id, versions.version, versions.content`);
-  return rows.flatMap(({ text, ...where }) => marksIn(text ?? "").map((mark) => ({ ...where, mark })));
+  return rows.flatMap(({ key, version, position, text }) =>
+    marksIn(text ?? "").map((mark) => ({ key, mark, version: Number(version), position: Number(position) })),
+  );
 }
 
 /** A mark is a word that ends with a dot, such as `r1-w1.log-17.`. */
@@ -38,11 +40,18 @@ export const marksIn = (text: string): string[] => text.match(/\br\d+-[\w-]+\.(?
 function effectOf({ position, kind, subject, data }: EventRow): Effect[] {
   const { title, output } = JSON.parse(data) as { title?: string; output?: string };
   const key = subject.slice("task:".length);
-  if ((kind === "task-created" || kind === "task-edited") && title) return [{ key, mark: title, position }];
-  return kind === "task-finish" && output ? [{ key, mark: output, position }] : [];
+  if ((kind === "task-created" || kind === "task-edited") && title)
+    return [{ key, mark: title, position: Number(position) }];
+  return kind === "task-finish" && output ? [{ key, mark: output, position: Number(position) }] : [];
 }
 
 function claimOf({ position, kind, subject, data }: EventRow): ClaimEvent[] {
   if (kind !== "task-claim") return [];
-  return [{ key: subject.slice("task:".length), holder: (JSON.parse(data) as { holder: string }).holder, position }];
+  return [
+    {
+      key: subject.slice("task:".length),
+      holder: (JSON.parse(data) as { holder: string }).holder,
+      position: Number(position),
+    },
+  ];
 }

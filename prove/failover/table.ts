@@ -3,10 +3,13 @@ import type { Verdict } from "./history.ts";
 
 type More = { restarts: number; zombies: number; forgotten: number };
 
+/** Clients and tasks that did not go on. */
+type Waiting = { clients: string[]; tasks: string[] };
+
 /** One row: a fault on an engine, over all its rounds. */
 type Row = {
   faults: number;
-  recovered(ms: number, waiting: string[]): void;
+  recovered(ms: number, waiting: Waiting): void;
   add(verdict: Verdict, more: More): void;
   failed(why: string): void;
 };
@@ -22,7 +25,7 @@ const header = [
   "doubled",
   "late effects",
   "out of order",
-  "processes that needed a person",
+  "processes and tasks that needed a person",
   "seconds until work went on (median, max)",
   "unknown answers",
   "own exits",
@@ -49,7 +52,7 @@ export function totalsOf(context: Context, recoveryMs: number): Totals {
 }
 
 const about =
-  "Clients on two servers and two workers write while a fault happens; a history checker compares every operation with what the database holds. PostgreSQL has a standby, and every host is a network namespace; SQLite has one server and two workers on one host. Seconds count from the fault, or from its end if it lasts, until every client had an operation acknowledged; they were measured on a shared machine, so they are upper bounds. Processes that ended by themselves (own exits) were started again after half a second, as systemd does. A write is unknown when its answer was lost or promised nothing. A zombie write was sent under a claim and answered after another worker had the task.";
+  "Clients on two servers and two workers write while a fault happens; a history checker compares every operation with what the database holds. PostgreSQL has a standby, and every host is a network namespace; SQLite has one server and two workers on one host. Seconds count from the fault, or from its end if it lasts, until every client had an operation acknowledged and every task that was held went on; they were measured on a shared machine, so they are upper bounds. Processes that ended by themselves (own exits) were started again after half a second, as systemd does. A write is unknown when its answer was lost or promised nothing. A zombie write was sent under a claim and answered after another worker had the task.";
 
 function newRow(context: Context, key: string, engine: string, fault: string, recoveryMs: number) {
   const sum = { acknowledged: 0, unknown: 0, lost: 0, doubled: 0, late: 0, unordered: 0, persons: 0 };
@@ -59,14 +62,12 @@ function newRow(context: Context, key: string, engine: string, fault: string, re
   return {
     faults: 0,
     sum,
-    recovered(ms: number, waiting: string[]) {
+    recovered(ms: number, waiting: Waiting) {
       times.push(ms);
-      const processes = new Set(waiting.map((client) => client.split("-")[0]));
-      sum.persons += processes.size;
-      context.check(
-        waiting.length === 0,
-        `${key}: ${waiting.join(", ")} did not work again within ${recoveryMs / 1000} s`,
-      );
+      const processes = new Set(waiting.clients.map((client) => client.split("-")[0]));
+      sum.persons += processes.size + waiting.tasks.length;
+      const names = [...waiting.clients, ...waiting.tasks];
+      context.check(names.length === 0, `${key}: ${names.join(", ")} did not work again within ${recoveryMs / 1000} s`);
     },
     add(verdict: Verdict, { restarts, zombies, forgotten }: More) {
       sum.acknowledged += verdict.acknowledged;

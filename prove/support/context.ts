@@ -19,6 +19,7 @@ export async function attempt(name: string, proof: Proof, seed: number, end: num
   });
   // Closing kills the commands of an unfinished try, and its run then fails for that reason alone.
   const run = proof.run(context).catch((error: unknown) => {
+    if (process.env.PROVE_DEBUG) console.error(error);
     if (Date.now() < end) outcome.error = withoutPaths(context.folder, String(error));
   });
   const stop = () => {
@@ -50,6 +51,7 @@ function openContext(outcome: Outcome, seed: number, end: number): { context: Co
 
   const context: Context = {
     until: end - Math.min(10_000, (end - Date.now()) / 4),
+    seed,
     random: seeded(seed),
     folder,
     check(ok, detail) {

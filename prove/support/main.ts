@@ -1,8 +1,8 @@
 /** Started by scripts/prove.mjs with a plan; runs each proof in turn and reports. */
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { attempt } from "./context.ts";
 import { failed, type Outcome, type Proof } from "./proof.ts";
-import { failures, page, tables } from "./report.ts";
+import { failures, page, tables, withTables } from "./report.ts";
 
 type Plan = {
   names: string[];
@@ -10,7 +10,9 @@ type Plan = {
   until: number;
   command: string;
   commit: string;
-  page: string | null;
+  page: string;
+  /** False: a run of a few proofs, which replaces only their tables on the page. */
+  isWhole: boolean;
 };
 
 const plan = JSON.parse(process.argv[2] ?? "") as Plan;
@@ -27,9 +29,8 @@ for (const [at, { name, proof }] of proofs.entries()) {
 
 console.log(tables(outcomes));
 for (const line of failures(outcomes)) console.log(`  ${line}`);
-if (plan.page) {
-  const node = `Node ${process.versions.node}, ${process.platform} ${process.arch}`;
-  writeFileSync(plan.page, page({ ...plan, date: new Date().toISOString().slice(0, 10), node, outcomes }));
-}
+const node = `Node ${process.versions.node}, ${process.platform} ${process.arch}`;
+const run = { ...plan, date: new Date().toISOString().slice(0, 10), node, outcomes };
+writeFileSync(plan.page, plan.isWhole ? page(run) : withTables(readFileSync(plan.page, "utf8"), run));
 // Commands that were killed late may still hold handles.
 process.exit(outcomes.some(failed) ? 1 : 0);

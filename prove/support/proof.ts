@@ -15,6 +15,8 @@ export type Table = { title: string; about: string; header: string[]; rows: stri
 export type Context = {
   /** Start no try after this time (Date.now()). A try that runs on for long is killed and not counted. */
   until: number;
+  /** The seed of `random`; with `--only` of one proof it is that of the command. */
+  seed: number;
   /** Seeded: numbers from 0 to 1. */
   random(): number;
   /** A temporary folder, removed after the proof. */

@@ -34,7 +34,8 @@ export const failures = (outcomes: Outcome[]): string[] =>
       ...(violations > details.length ? [`${name}: ${violations - details.length} more violations`] : []),
     ]);
 
-export function page({ date, commit, command, node, outcomes }: Run): string {
+export function page(run: Run): string {
+  const { date, commit, command, node, outcomes } = run;
   const found = failures(outcomes);
   return [
     "# Proof",
@@ -50,7 +51,7 @@ export function page({ date, commit, command, node, outcomes }: Run): string {
     "|---|---|---|",
     ...outcomes.map((outcome) => cells(rowOf(outcome))),
     "",
-    ...outcomes.flatMap(({ table }) => (table ? pageTable(table) : [])),
+    ...outcomes.flatMap(({ table }) => (table ? pageTable(table, run) : [])),
     "## Violations",
     "",
     ...(found.length > 0 ? found.map((line) => `- ${line.replace(/\s+/g, " ")}`) : ["None."]),
@@ -60,13 +61,28 @@ export function page({ date, commit, command, node, outcomes }: Run): string {
 
 const cells = (row: string[]) => `| ${row.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
 
-const pageTable = ({ title, about, header, rows }: Table): string[] => [
+const pageTable = ({ title, about, header, rows }: Table, { date, commit, command }: Run): string[] => [
   `## ${title}`,
   "",
   about,
+  "",
+  `${date}, commit ${commit}: \`${command}\``,
   "",
   cells(header),
   `|${header.map(() => "---").join("|")}|`,
   ...rows.map(cells),
   "",
 ];
+
+/** The page with the tables of this run in place of their older ones; the rest stays. */
+export function withTables(before: string, run: Run): string {
+  const sections = before.split(/^(?=## )/m);
+  for (const { table } of run.outcomes) {
+    if (!table) continue;
+    const text = `${pageTable(table, run).join("\n")}\n`;
+    const at = sections.findIndex((section) => section.startsWith(`## ${table.title}\n`));
+    // New tables stand before the violations, which are the last section.
+    sections.splice(at < 0 ? Math.max(1, sections.length - 1) : at, at < 0 ? 0 : 1, text);
+  }
+  return sections.join("");
+}
