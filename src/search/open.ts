@@ -4,6 +4,7 @@ import type { Folders } from "../kernel/markdown/links.ts";
 import type { CallerKind } from "../kernel/operation-description.ts";
 import type { Database } from "../store/database.ts";
 import type { Scope } from "../store/queries/search/scope.ts";
+import { isScopeEmpty } from "../store/queries/search/things.ts";
 import { finder } from "./find.ts";
 import { indexer } from "./index/indexer.ts";
 import { speller } from "./index/spelling.ts";
@@ -63,6 +64,7 @@ export function openSearch({ db, kinds, modelFolder, embeddings, folders }: Opti
     find,
     meaning: vectors,
     kinds: kinds.map((kind) => kind.name),
+    isEmpty: (scope: Scope) => isScopeEmpty(db, scope),
     /** The requested kinds, or all, as far as this caller may read them. */
     scope(caller: Caller, narrowed: Omit<Partial<Scope>, "run"> = {}): Scope {
       const rank: CallerKind = kindOf(caller);

@@ -11,7 +11,8 @@ import { readQuery } from "./query.ts";
 import { recallPassages, withinBytes } from "./recall.ts";
 import type { SearchApp } from "./search-app.ts";
 
-const query = anyText.min(1, "must not be empty").max(2000);
+/** Longer texts are cut, see `searchTerms`: the limit is on the work and not on the question. */
+const query = anyText.min(1, "must not be empty").max(100_000);
 
 const place = z.object({
   heading: z.string().describe("The headings above it"),
@@ -72,9 +73,11 @@ export const search = operation({
   async run(app: SearchApp, { query, passages, limit, section, budget }, caller) {
     const schema = await app.schema();
     if (!schema.ok) return schema;
-    const { words, types, complaints, ...narrowed } = readQuery(query);
-    const strange = types.filter((type) => !app.search.kinds.includes(type));
-    const notes = [...complaints, ...strange.map((type) => `unknown type ${type}; ${suggest(type, app.search.kinds)}`)];
+    const { words, types, complaints, incomplete, ...narrowed } = readQuery(query);
+    const strange = types.find((type) => !app.search.kinds.includes(type));
+    const complaint = strange === undefined ? complaints[0] : `type: unknown type ${strange}; ${suggest(strange, app.search.kinds)}`;
+    if (complaint !== undefined) return refuse("invalid", complaint);
+    const notes = [...incomplete];
     if (words === "") {
       notes.push("add at least one word to the filters");
       return ok({ results: [], omitted: 0, notes, types: app.search.kinds });
@@ -86,6 +89,12 @@ export const search = operation({
       ? await passagesFor(app, caller, { words, scope, limit, bytes })
       : await documentsFor(app, { words, scope, limit, bytes });
     const { suggestion: meant, notes: limits, ...answer } = found;
+    const place = section ?? narrowed.section;
+    if (place !== undefined && answer.results.length === 0 && answer.omitted === 0) {
+      const known = schema.value.sections.map(({ id }) => id);
+      const isUnknown = !known.includes(place) && (await app.search.isEmpty(app.search.scope(caller, { section: place })));
+      if (isUnknown) return refuse("invalid", `section: nothing is in ${place}; ${suggest(place, known)}`);
+    }
     const suggestion = meant ? { suggestion: query.includes(words) ? query.replace(words, () => meant) : meant } : {};
     return ok({ ...answer, ...suggestion, notes: [...notes, ...limits], types: app.search.kinds });
   },

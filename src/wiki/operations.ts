@@ -225,7 +225,7 @@ export const searchEntries = operation({
   group: "search",
   http: { method: "get", path: "/search/entries" },
   input: z.object({
-    query: anyText.min(1, "the query is empty").max(2000).describe("Words or a question"),
+    query: anyText.min(1, "the query is empty").max(100_000).describe("Words or a question"),
     limit: z.int().min(1).max(50).default(8).describe("Maximum number of results"),
     section: sectionId.optional().describe("Search only this entry or folder"),
   }),
