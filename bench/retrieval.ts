@@ -7,7 +7,7 @@ import { readHouse } from "./retrieval/house.ts";
 import { measure, type Way } from "./retrieval/measure.ts";
 import { published } from "./retrieval/published.ts";
 import { type Collection, readBeir, readCollections } from "./retrieval/sets.ts";
-import { speed } from "./retrieval/speed.ts";
+import { generated, recombined, speed } from "./retrieval/speed.ts";
 import { openPlace } from "./support/place.ts";
 import { spell, type Table } from "./support/table.ts";
 
@@ -63,7 +63,9 @@ async function main(): Promise<void> {
     if (collections.some(({ name }) => name.startsWith("locomo") && isAsked(name))) show(published);
     if (isAsked("speed"))
       for (const engine of values.engine as ("sqlite" | "postgres")[])
-        for (const size of values.size) show(await speed(place, engine, Number(size), model));
+        for (const size of values.size)
+          for (const texts of [generated(), ...(values.data ? [recombined(readCollections(values.data))] : [])])
+            show(await speed(place, engine, { size: Number(size), model, texts }));
     if (values.json) console.log(JSON.stringify({ tables }));
   } finally {
     await place.leave();

@@ -21,14 +21,16 @@ export const spelledFor: Record<Engine, (word: QueryWord) => string> = {
 export type RankLimits = {
   /** The rarest words whose passages together are at most this many select the candidates. */
   candidates: number;
+  /** In a large index at least this share of the passages: with more passages more of them come near the best. */
+  share: number;
   /** Maximum number of passages ranked by one statement. */
   ranked: number;
 };
 
 /** PostgreSQL reads the row of every passage that it ranks, which takes longer. */
 export const rankLimits: Record<Engine, RankLimits> = {
-  sqlite: { candidates: 1000, ranked: 8000 },
-  postgres: { candidates: 1000, ranked: 2000 },
+  sqlite: { candidates: 1000, share: 0.06, ranked: 8000 },
+  postgres: { candidates: 1000, share: 0.03, ranked: 2000 },
 };
 
 /** Number of passages for each word. While `isBehind`, changes wait to be indexed and counts may be too low. */
