@@ -15,6 +15,7 @@ import { isInstalled, localModel } from "./model/model.ts";
 import { wordIndex } from "./rank/lexical.ts";
 import { meaning } from "./rank/meaning.ts";
 import { passagePlaces } from "./rank/places.ts";
+import type { VectorWeights } from "./rank/weights.ts";
 
 export type EmbeddingsConfig = Omit<Endpoint, "maxWeight"> | undefined;
 
@@ -26,12 +27,14 @@ type Options = {
   embeddings: EmbeddingsConfig;
   /** For resolving relative links. */
   folders: Folders;
+  /** Other weights than the frozen ones, for choosing them. */
+  weights?: VectorWeights;
 };
 
 /** Below the measured weights of the local model, because the quality of the server's model is unknown. */
 const unknownWeight = 0.25;
 
-export function openSearch({ db, kinds, modelFolder, embeddings, folders }: Options) {
+export function openSearch({ db, kinds, modelFolder, embeddings, folders, weights }: Options) {
   const local = () =>
     isInstalled(modelFolder) ? localEmbedder(localModel.name, modelFolder, localModel.floor) : undefined;
   const wanted: Embedder | undefined = embeddings
@@ -44,7 +47,7 @@ export function openSearch({ db, kinds, modelFolder, embeddings, folders }: Opti
     return before ? endpointEmbedder({ ...embeddings, model: before, maxWeight: unknownWeight }) : undefined;
   };
   const index = indexer(db, kinds, folders);
-  const vectors = meaning(db, { wanted, named });
+  const vectors = meaning(db, { wanted, named }, weights);
   const places = passagePlaces(db);
   const find = finder({
     db,
