@@ -311,7 +311,11 @@ describe.each(engines)("search on %s", (engine) => {
     expect(Buffer.byteLength(JSON.stringify(answer))).toBeLessThanOrEqual(4000);
     const delivery = answer.passages.filter((one: { text: string }) => one.text.includes("failed delivery"));
     expect(delivery).toHaveLength(1);
-    expect(delivery[0]).toMatchObject({ ref: "source:retry.md", by: "Ada", also: [expect.stringContaining("retry.md#L3")] });
+    expect(delivery[0]).toMatchObject({
+      ref: "source:retry.md",
+      by: "Ada",
+      also: [expect.stringContaining("retry.md#L3")],
+    });
     expect(answer.edges).toContainEqual({ from: "entry:notes", type: "links_to", to: "entry:glossary" });
     const glossary = answer.passages.find((one: { ref: string }) => one.ref === "entry:glossary");
     expect(glossary.why.join()).toMatch(/words: fence|linked from/);

@@ -2,9 +2,9 @@ import { statSync } from "node:fs";
 import { join } from "node:path";
 import type { Kind } from "../../src/search/kinds.ts";
 import { localModel } from "../../src/search/model/model.ts";
-import { searchTerms } from "../../src/search/rank/terms.ts";
 import { openSearch } from "../../src/search/open.ts";
 import { inBytes } from "../../src/search/rank/meaning.ts";
+import { searchTerms } from "../../src/search/rank/terms.ts";
 import type { Database } from "../../src/store/database.ts";
 import { openDatabase } from "../../src/store/open.ts";
 import { fieldWeights } from "../../src/store/queries/search/lexemes.ts";
@@ -152,7 +152,12 @@ async function ask(
     asked.carefulTimes.push(carefulTook);
     if (!peer || meaning) continue;
     const { hits } = await search.find.passages(question, { ...options, without: ["meaning", "links"] });
-    asked.agreement.push(peer.agreement(question, hits.map(({ num }) => num)));
+    asked.agreement.push(
+      peer.agreement(
+        question,
+        hits.map(({ num }) => num),
+      ),
+    );
   }
   return asked;
 }
@@ -179,7 +184,9 @@ function peerBeside(file: string) {
     careful: (question: string) => void find.all([carefulExpression(question)]),
     /** The share of the ten best by full BM25 that were found. */
     agreement(question: string, found: number[]): number {
-      const expression = searchTerms(question).map((one) => `"${one}"`).join(" OR ");
+      const expression = searchTerms(question)
+        .map((one) => `"${one}"`)
+        .join(" OR ");
       const best = expression === "" ? [] : full.all([expression]).map(({ num }) => num as number);
       return best.length === 0 ? 1 : best.filter((num) => found.includes(num)).length / best.length;
     },

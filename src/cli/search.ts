@@ -85,7 +85,11 @@ async function install(common: Common, from: string | undefined): Promise<void> 
   say(`${installed ? "installed" : "already installed"}: ${localModel.name} in ${folder}`);
   const workspace = findWorkspace(resolve(cwd, common.dir ?? "."));
   if (!workspace.ok && common.dir === undefined)
-    return print(common, ok(done.value), () => "all workspaces use it: their passages are embedded while a server runs");
+    return print(
+      common,
+      ok(done.value),
+      () => "all workspaces use it: their passages are embedded while a server runs",
+    );
   await withApp(common, async (app) => {
     while ((await app.search.catchUp()) > 0);
     for (let made = await app.search.meaning.embedSome(); made > 0; made = await app.search.meaning.embedSome()) {

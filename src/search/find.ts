@@ -1,7 +1,7 @@
 import type { Database } from "../store/database.ts";
-import { isFoundWith, passagesWithAll } from "../store/queries/search/ranking.ts";
 import { passagesByNum, type StoredPassage } from "../store/queries/search/passages.ts";
 import type { ScoredPassage } from "../store/queries/search/ranking.ts";
+import { isFoundWith, passagesWithAll } from "../store/queries/search/ranking.ts";
 import type { Scope } from "../store/queries/search/scope.ts";
 import type { Hit } from "./hit.ts";
 import type { indexer } from "./index/indexer.ts";
@@ -173,8 +173,12 @@ export function finder({ db, places, words, indexer, meaning, speller, weights }
     const wanted = rows.filter(isWanted).map(({ num }) => num);
     if (wanted.length > 0 || operators.phrases.length === 0)
       return new Map(wanted.map((num) => [num, scores.get(num) ?? phraseScore]));
-    notes.push(`no passage has ${operators.phrases.map((phrase) => `"${phrase}"`).join(" and ")}: searched for the words`);
-    return operators.excluded.length === 0 ? scores : narrow(scores, { ...operators, phrases: [] }, { terms: [], scope, notes });
+    notes.push(
+      `no passage has ${operators.phrases.map((phrase) => `"${phrase}"`).join(" and ")}: searched for the words`,
+    );
+    return operators.excluded.length === 0
+      ? scores
+      : narrow(scores, { ...operators, phrases: [] }, { terms: [], scope, notes });
   }
 
   /** The scores times the weights of their kinds. */

@@ -75,7 +75,8 @@ export const search = operation({
     if (!schema.ok) return schema;
     const { words, types, complaints, incomplete, ...narrowed } = readQuery(query);
     const strange = types.find((type) => !app.search.kinds.includes(type));
-    const complaint = strange === undefined ? complaints[0] : `type: unknown type ${strange}; ${suggest(strange, app.search.kinds)}`;
+    const complaint =
+      strange === undefined ? complaints[0] : `type: unknown type ${strange}; ${suggest(strange, app.search.kinds)}`;
     if (complaint !== undefined) return refuse("invalid", complaint);
     const notes = [...incomplete];
     if (words === "") {
@@ -92,7 +93,8 @@ export const search = operation({
     const place = section ?? narrowed.section;
     if (place !== undefined && answer.results.length === 0 && answer.omitted === 0) {
       const known = schema.value.sections.map(({ id }) => id);
-      const isUnknown = !known.includes(place) && (await app.search.isEmpty(app.search.scope(caller, { section: place })));
+      const isUnknown =
+        !known.includes(place) && (await app.search.isEmpty(app.search.scope(caller, { section: place })));
       if (isUnknown) return refuse("invalid", `section: nothing is in ${place}; ${suggest(place, known)}`);
     }
     const suggestion = meant ? { suggestion: query.includes(words) ? query.replace(words, () => meant) : meant } : {};
@@ -185,7 +187,12 @@ export const recall = operation({
     const scope = app.search.scope(caller, types ? { kinds: types } : {});
     const request = { query, scope, bytes: budget, shown: asRecalled };
     const { suggestion, notes, passages, ...found } = await recallPassages(app, caller, request);
-    return ok({ passages: passages.map(asRecalled), ...found, ...(suggestion ? { suggestion } : {}), ...(notes.length > 0 ? { notes } : {}) });
+    return ok({
+      passages: passages.map(asRecalled),
+      ...found,
+      ...(suggestion ? { suggestion } : {}),
+      ...(notes.length > 0 ? { notes } : {}),
+    });
   },
 });
 

@@ -51,11 +51,7 @@ const candidates = 40;
  * The best passages and the part of the graph that connects them, within `bytes`. For an agent with a task they are
  * recorded, because retrieval precision is computed from what was retrieved and what was cited (O15).
  */
-export async function recallPassages(
-  app: SearchApp,
-  caller: Caller,
-  { query, scope, bytes, shown }: RecallRequest,
-) {
+export async function recallPassages(app: SearchApp, caller: Caller, { query, scope, bytes, shown }: RecallRequest) {
   const found = await app.search.find.passages(query, { scope, limit: candidates, through: ["node"] });
   const all = distinctPassages(found.hits);
   const suggestion = suggestionWithin(found.suggestion, bytes);

@@ -76,7 +76,8 @@ export function speller(db: Database) {
       for (const trigram of trigramsOf(word))
         for (const other of index.get(trigram) ?? []) shared.set(other, (shared.get(other) ?? 0) + 1);
       // Two letters in the wrong order can leave no trigram in common.
-      for (const other of withSwappedLetters(word)) if (index.get(trigramsOf(other)[0] ?? "")?.includes(other)) shared.set(other, word.length);
+      for (const other of withSwappedLetters(word))
+        if (index.get(trigramsOf(other)[0] ?? "")?.includes(other)) shared.set(other, word.length);
       const allowed = word.length < 9 ? 1 : 2;
       return [...shared]
         .map(([other, count]) => ({ other, count, off: distance(word, other, allowed) }))

@@ -129,7 +129,8 @@ const wordSteps = [12, 16, 24, 32, 48, 64, 100];
 
 /** Fills up with words without weight, so that long questions of any length share a few statements. */
 function padded(words: LexemeRanking["words"]): LexemeRanking["words"] {
-  const size = words.length <= maxExact ? words.length : (wordSteps.find((step) => step >= words.length) ?? words.length);
+  const size =
+    words.length <= maxExact ? words.length : (wordSteps.find((step) => step >= words.length) ?? words.length);
   const filler = { word: words[0]?.word ?? "", weight: 0 };
   return [...words, ...Array.from({ length: size - words.length }, () => filler)];
 }
@@ -207,7 +208,10 @@ export async function passagesWithAll(db: Reader, scope: Scope, words: string[],
 const operators: Record<Engine, [and: string, or: string]> = { sqlite: [" AND ", " OR "], postgres: [" & ", " | "] };
 
 const selectMatching = scoped<{ match: string; limit: number }, { num: number }>((engine, slot, isInside) => {
-  const matches = { sqlite: sql`passage_text MATCH ${slot("match")}`, postgres: sql`words @@ ${slot("match")}::tsquery` };
+  const matches = {
+    sqlite: sql`passage_text MATCH ${slot("match")}`,
+    postgres: sql`words @@ ${slot("match")}::tsquery`,
+  };
   return sql`
     SELECT rowid AS num FROM passage_text WHERE ${matches[engine]} ${andInside(isInside)}
     ORDER BY rowid DESC LIMIT ${slot("limit")}`;
