@@ -199,8 +199,8 @@ export function finder({ db, places, words, indexer, meaning, speller, weights }
 
   /** Indexes what changed, for a limited time; after a large import some of it stays queued. */
   async function catchUp(ms: number): Promise<number> {
-    const until = Date.now() + ms;
-    while ((await indexer.catchUp("newest")) > 0) if (Date.now() > until) return indexer.pending();
+    const until = performance.now() + ms;
+    while ((await indexer.catchUp("newest")) > 0) if (performance.now() > until) return indexer.pending();
     return 0;
   }
 

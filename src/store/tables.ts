@@ -39,6 +39,8 @@ export interface Tables extends CrewTables {
   sessions: SessionRow;
   sign_in_codes: SignInCodeRow;
   passkeys: PasskeyRow;
+  identities: IdentityRow;
+  sign_in_challenges: { hash: string; data: string; expires_at: string };
   agent_jobs: JobRow;
   job_transcript: JobTranscriptRow;
   users: UserRow;
@@ -146,6 +148,8 @@ export interface GitQueueRow {
   staged: string | null;
   /** The blob of the file's bytes that it replaces; null for a new file. */
   replaces: string | null;
+  /** Versions of one group become one commit of the branch; null for a commit of its own. */
+  commit_group: string | null;
 }
 
 export interface HandoffRow {
@@ -326,6 +330,15 @@ export interface SessionRow extends GrantColumns {
 export interface SignInCodeRow extends Omit<GrantColumns, "token_id"> {
   hash: string;
   expires_at: string;
+}
+
+export interface IdentityRow {
+  issuer: string;
+  subject: string;
+  person: string;
+  created_at: string;
+  seen_at: string;
+  left_at: string | null;
 }
 
 export interface PasskeyRow extends GrantColumns {
