@@ -141,7 +141,7 @@ export function finder({ db, places, words, indexer, meaning, speller, weights }
         ])
       : own;
 
-    const narrowed = operators ? await narrow(scores, operators, { terms, scope, notes }) : scores;
+    const narrowed = operators ? await narrow(scores, operators, { scope, notes }) : scores;
     const chosen = best(await weighed(narrowed, scope), limit);
     const nearNums = new Set(
       near?.hits.slice(0, options.limit).flatMap((hit) => (hit.score > near.floor.beside ? [hit.num] : [])),
@@ -163,7 +163,7 @@ export function finder({ db, places, words, indexer, meaning, speller, weights }
   async function narrow(
     scores: Scores,
     operators: Operators,
-    { scope, notes }: { terms: Term[]; scope: Scope; notes: string[] },
+    { scope, notes }: { scope: Scope; notes: string[] },
   ): Promise<Scores> {
     const words = operators.phrases.flatMap(searchTerms);
     const withAll = words.length === 0 ? [] : await passagesWithAll(db, scope, words, maxWithPhrase);
@@ -178,7 +178,7 @@ export function finder({ db, places, words, indexer, meaning, speller, weights }
     );
     return operators.excluded.length === 0
       ? scores
-      : narrow(scores, { ...operators, phrases: [] }, { terms: [], scope, notes });
+      : narrow(scores, { ...operators, phrases: [] }, { scope, notes });
   }
 
   /** The scores times the weights of their kinds. */

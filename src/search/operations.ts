@@ -48,7 +48,7 @@ export const search = operation({
   guidance:
     "Use it to find which entry to fetch, and to check a fact; it uses no read. " +
     "By default: one result per document with a short snippet. With `passages: true`: the best passages verbatim, to answer a question without fetching. " +
-    'Query: words or a question; narrow it with type:, section:, author:, before:, after:. Example: {"query": "why SQLite type:entry", "passages": true}',
+    'Query: words or a question; narrow it with "a phrase", -word, type:, section:, author:, before:, after:. Example: {"query": "why SQLite type:entry", "passages": true}',
   effect: "reads",
   reads: ["entry", "page", "source", "topic", "task", "node"],
   callers: everyone,

@@ -218,7 +218,7 @@ export const searchEntries = operation({
   summary: "Search the content of entries.",
   guidance:
     "Returns ranked passages with heading and line; « » mark the matches. Use it to find which entry to fetch or to check a fact without using a read. It searches entries only: search covers everything. " +
-    "Query: words or a question, no operators.",
+    'Query: words or a question; "a phrase" must stand in the text, -word leaves out.',
   effect: "reads",
   reads: ["entry"],
   callers: everyone,
