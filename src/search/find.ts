@@ -176,9 +176,7 @@ export function finder({ db, places, words, indexer, meaning, speller, weights }
     notes.push(
       `no passage has ${operators.phrases.map((phrase) => `"${phrase}"`).join(" and ")}: searched for the words`,
     );
-    return operators.excluded.length === 0
-      ? scores
-      : narrow(scores, { ...operators, phrases: [] }, { scope, notes });
+    return operators.excluded.length === 0 ? scores : narrow(scores, { ...operators, phrases: [] }, { scope, notes });
   }
 
   /** The scores times the weights of their kinds. */
