@@ -4,10 +4,10 @@ import { availableParallelism, homedir, loadavg } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { readHouse } from "./retrieval/house.ts";
-import { measure, type Way } from "./retrieval/measure.ts";
+import { choose, measure, type Way } from "./retrieval/measure.ts";
 import { published } from "./retrieval/published.ts";
 import { type Collection, readBeir, readCollections } from "./retrieval/sets.ts";
-import { speed } from "./retrieval/speed.ts";
+import { generated, recombined, speed } from "./retrieval/speed.ts";
 import { openPlace } from "./support/place.ts";
 import { spell, type Table } from "./support/table.ts";
 
@@ -16,6 +16,7 @@ const { values } = parseArgs({
     data: { type: "string" },
     beir: { type: "string", multiple: true, default: [] },
     fold: { type: "string" },
+    choose: { type: "boolean", default: false },
     engine: { type: "string", multiple: true, default: ["sqlite", "postgres"] },
     model: { type: "string", default: join(homedir(), ".cache/scriptorium/models/all-MiniLM-L6-v2") },
     way: { type: "string", multiple: true, default: ["lexical", "vectors", "links", "facts"] },
@@ -49,6 +50,11 @@ async function main(): Promise<void> {
     ];
     for (const collection of collections.filter(({ name }) => isAsked(name))) {
       const shortened = { ...collection, questions: chosenQuestions(collection) };
+      if (values.choose) {
+        if (!model) throw new Error("--choose needs a model: scriptorium model install, or --model FOLDER");
+        for (const table of await choose(place, shortened, model)) show(table);
+        continue;
+      }
       for (const engine of values.engine as ("sqlite" | "postgres")[]) {
         const possible = {
           lexical: true,
@@ -61,9 +67,11 @@ async function main(): Promise<void> {
       }
     }
     if (collections.some(({ name }) => name.startsWith("locomo") && isAsked(name))) show(published);
-    if (isAsked("speed"))
+    if (isAsked("speed") && !values.choose)
       for (const engine of values.engine as ("sqlite" | "postgres")[])
-        for (const size of values.size) show(await speed(place, engine, Number(size), model));
+        for (const size of values.size)
+          for (const texts of [generated(), ...(values.data ? [recombined(readCollections(values.data))] : [])])
+            show(await speed(place, engine, { size: Number(size), model, texts }));
     if (values.json) console.log(JSON.stringify({ tables }));
   } finally {
     await place.leave();

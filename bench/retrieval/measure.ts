@@ -53,6 +53,43 @@ export async function measure(
   }
 }
 
+const tried = [0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6];
+
+/** The figures of each weight of vectors, the same for all shapes. A report set is refused: it is only ever counted. */
+export async function choose(place: Place, collection: Collection, model: string): Promise<Table[]> {
+  if (collection.role !== "dev") throw new Error(`${collection.name} is a report set; choose on dev sets`);
+  const db = await openDatabase({ engine: "sqlite", file: join(place.folder("index"), "index.db") });
+  const kinds = [kindOf("source", collection.texts)];
+  const folders = { wiki: "wiki", sources: "sources" };
+  const open = (weight: number) =>
+    openSearch({
+      ...{ db, kinds, folders, modelFolder: model, embeddings: undefined },
+      weights: { turn: weight, log: weight, text: weight },
+    });
+  const rows: Row[] = [];
+  try {
+    for (const weight of tried) {
+      const search = open(weight);
+      if (rows.length === 0) {
+        await search.rebuild();
+        await embedAll(db, search);
+      }
+      const answered = await askAll(search, collection, "vectors");
+      await search.close();
+      const { unit, where } = countedFor(collection)[0] as Counted;
+      const answers = answered.map((one) => ({
+        question: one.question,
+        found: one[where][unit],
+        gold: unit === "pages" ? pagesOf(one.question.gold) : one.question.gold,
+      }));
+      rows.push({ what: `weight ${weight}`, figures: figures(score(answers)) });
+    }
+  } finally {
+    await db.close();
+  }
+  return [{ question: `${collection.name}: weight of vectors, ${collection.questions.length} questions`, rows }];
+}
+
 const kindOf = (name: string, texts: Map<string, { title: string; text: string }>): Kind => ({
   name,
   readers: ["admin"],

@@ -1,76 +1,121 @@
+import { statSync } from "node:fs";
 import { join } from "node:path";
 import type { Kind } from "../../src/search/kinds.ts";
 import { localModel } from "../../src/search/model/model.ts";
 import { openSearch } from "../../src/search/open.ts";
 import { inBytes } from "../../src/search/rank/meaning.ts";
+import { searchTerms } from "../../src/search/rank/terms.ts";
 import type { Database } from "../../src/store/database.ts";
 import { openDatabase } from "../../src/store/open.ts";
+import { fieldWeights } from "../../src/store/queries/search/lexemes.ts";
 import { openConnection } from "../../src/store/sqlite/connection.ts";
 import { percentile, seeded, timed } from "../support/measure.ts";
 import type { Place } from "../support/place.ts";
-import { atMost, type Row, type Table } from "../support/table.ts";
+import { holds, type Row, type Table } from "../support/table.ts";
 import { proseWriter, word } from "../support/text.ts";
+import { carefulExpression } from "./careful.ts";
+import type { Collection } from "./sets.ts";
 
 const rounds = 200;
 const uncounted = 50;
 
-/**
- * How long a question of one to six words takes over entries of 700 bytes. On SQLite plain FTS5 is asked the same
- * of the same index in turn: where the machine is busy, only how many times as long we take tells something.
- */
+/** Texts and questions of a speed measurement. */
+export type SpeedTexts = { name: string; text: (at: number) => string; question: (at: number) => string };
+
+/** Generated prose of 700 bytes, and questions of one to six words. */
+export function generated(): SpeedTexts {
+  const prose = proseWriter(7);
+  const chance = seeded(11);
+  const question = () =>
+    Array.from({ length: 1 + Math.floor(chance() * 6) }, () => word(Math.floor(20_000 ** chance()))).join(" ");
+  return { name: "generated prose", text: () => prose(700), question };
+}
+
+/** Five sentences of the dev sets at random in each passage, and their questions. */
+export function recombined(collections: Collection[]): SpeedTexts {
+  const sentences = collections
+    .flatMap(({ texts }) => [...texts.values()])
+    .flatMap(({ text }) => text.split(/(?<=[.!?])\s+|\n/))
+    .filter((sentence) => sentence.length > 20);
+  const questions = collections.flatMap((one) => one.questions.map(({ text }) => text));
+  const chance = seeded(13);
+  const any = <T>(list: T[]) => list[Math.floor(chance() * list.length)] as T;
+  return {
+    name: "sentences of the dev sets",
+    text: () => Array.from({ length: 5 }, () => any(sentences)).join(" "),
+    question: () => any(questions),
+  };
+}
+
+/** How long a search takes, beside careful plain FTS5 over the same passages in the same run. */
 export async function speed(
   place: Place,
   engine: "sqlite" | "postgres",
-  size: number,
-  model: string | undefined,
+  { size, model, texts }: { size: number; model: string | undefined; texts: SpeedTexts },
 ): Promise<Table> {
   const rows: Row[] = [];
   const file = join(place.folder("index"), "index.db");
   const db = await openDatabase(engine === "postgres" ? { engine, url: await place.postgres() } : { engine, file });
-  const options = {
-    db,
-    kinds: [entries(size)],
-    embeddings: undefined,
-    folders: { wiki: "wiki", sources: "sources" },
-    sections: async () => [],
+  let bytes = 0;
+  const kind: Kind = {
+    name: "entry",
+    readers: ["admin"],
+    all: async () => Array.from({ length: size }, (_, n) => `e${n}`),
+    read: async (id) => {
+      const text = texts.text(Number(id.slice(1)));
+      bytes += Buffer.byteLength(text);
+      return { title: `Entry ${id}`, text, author: "", at: "" };
+    },
   };
-  const search = openSearch({ ...options, modelFolder: model ?? "" });
-  const plain = engine === "sqlite" ? plainly(file) : undefined;
+  const folders = { wiki: "wiki", sources: "sources" };
+  const search = openSearch({ db, kinds: [kind], embeddings: undefined, folders, modelFolder: model ?? "" });
+  let peer: Peer | undefined;
   try {
-    const began = performance.now();
-    await search.rebuild();
-    const indexed = performance.now() - began;
+    const indexed = await timed(() => search.rebuild());
+    peer = engine === "sqlite" ? peerBeside(file) : undefined;
     if (model) {
       await makeVectors(db);
       await search.meaning.embedSome();
     }
+    const indexSize = engine === "sqlite" ? statSync(file).size / bytes : Number.NaN;
+    const questions = Array.from({ length: uncounted + rounds }, (_, at) => texts.question(at));
     for (const meaning of model ? [false, true] : [false]) {
-      const { times, cpu, plainTimes } = await ask(search, meaning, plain?.ask);
-      const limit = size <= 6000 ? (meaning ? 50 : 15) : 30;
-      const p95 = percentile(times, 0.95);
+      const { times, carefulTimes, agreement } = await ask(search, meaning, questions, peer);
+      const ratio = (share: number) => percentile(times, share) / percentile(carefulTimes, share);
+      const agreed = agreement.reduce((sum, one) => sum + one, 0) / agreement.length;
       rows.push({
-        what: `${engine}, ${size} entries, ${meaning ? "words and vectors" : "words"}`,
+        what: `${engine}, ${size} passages, ${meaning ? "words and vectors" : "words"}`,
         figures: {
           "p50 ms": percentile(times, 0.5),
-          "p95 ms": p95,
-          "CPU p95 ms": percentile(cpu, 0.95),
-          ...(plain
+          "p95 ms": percentile(times, 0.95),
+          ...(peer
             ? {
-                "plain FTS5 p50 ms": percentile(plainTimes, 0.5),
-                "plain FTS5 p95 ms": percentile(plainTimes, 0.95),
+                "careful p50 ms": percentile(carefulTimes, 0.5),
+                "careful p95 ms": percentile(carefulTimes, 0.95),
+                "p50 ratio": ratio(0.5),
+                "p95 ratio": ratio(0.95),
+                ...(meaning ? {} : { "top ten as full BM25": agreed.toFixed(3) }),
+                "index / text": indexSize,
               }
             : {}),
           "indexing s": indexed / 1000,
         },
-        ...(size > 6000 && meaning ? {} : { target: atMost(limit, p95, "ms") }),
+        ...(peer && !meaning
+          ? {
+              target: holds(
+                "p50 and p95 ≤ 1 × careful plain, top ten ≥ 0.9, index ≤ 6 × text",
+                ratio(0.5) <= 1 && ratio(0.95) <= 1 && agreed >= 0.9 && indexSize <= 6,
+              ),
+            }
+          : {}),
       });
     }
   } finally {
-    plain?.close();
+    peer?.close();
     await search.close();
     await db.close();
   }
-  return { question: `search among ${size}, how long it takes`, rows };
+  return { question: `search among ${size} passages of ${texts.name}`, rows };
 }
 
 /** Vectors of the right length that mean nothing: to compare them takes as long, to embed the texts would take an hour. */
@@ -87,48 +132,67 @@ async function makeVectors(db: Database): Promise<void> {
   }
 }
 
-function entries(count: number): Kind {
-  const prose = proseWriter(7);
-  return {
-    name: "entry",
-    readers: ["admin"],
-    all: async () => Array.from({ length: count }, (_, n) => `e${n}`),
-    read: async (id) => ({ title: `Entry ${id}`, text: prose(700), author: "", at: "" }),
-  };
-}
+type Asked = { times: number[]; carefulTimes: number[]; agreement: number[] };
 
-async function ask(search: ReturnType<typeof openSearch>, meaning: boolean, plain?: (words: string[]) => void) {
-  const chance = seeded(11);
-  const times: number[] = [];
-  const cpu: number[] = [];
-  const plainTimes: number[] = [];
+/** Each question is asked of both in turn: where the machine is busy, only the ratio means something. */
+async function ask(
+  search: ReturnType<typeof openSearch>,
+  meaning: boolean,
+  questions: string[],
+  peer: Peer | undefined,
+): Promise<Asked> {
+  const asked: Asked = { times: [], carefulTimes: [], agreement: [] };
   // The first are not counted: nobody is measured while Node still compiles them and PostgreSQL plans.
-  for (let round = -uncounted; round < rounds; round++) {
-    const words = Array.from({ length: 1 + Math.floor(chance() * 6) }, () => word(Math.floor(20_000 ** chance())));
-    const began = performance.now();
-    const used = process.cpuUsage();
-    await search.find.pages(words.join(" "), {
-      scope: { kinds: ["entry"] },
-      limit: 10,
-      without: meaning ? [] : ["meaning"],
-    });
-    const { user, system } = process.cpuUsage(used);
-    const took = performance.now() - began;
-    const plainTook = plain ? await timed(() => plain(words)) : 0;
-    if (round < 0) continue;
-    times.push(took);
-    cpu.push((user + system) / 1000);
-    plainTimes.push(plainTook);
+  for (const [at, question] of questions.entries()) {
+    const options = { scope: { kinds: ["entry"] }, limit: 10, without: meaning ? [] : (["meaning"] as "meaning"[]) };
+    const took = await timed(() => search.find.pages(question, options));
+    const carefulTook = peer ? await timed(() => peer.careful(question)) : 0;
+    if (at < uncounted) continue;
+    asked.times.push(took);
+    asked.carefulTimes.push(carefulTook);
+    if (!peer || meaning) continue;
+    const { hits } = await search.find.passages(question, { ...options, without: ["meaning", "links"] });
+    asked.agreement.push(
+      peer.agreement(
+        question,
+        hits.map(({ num }) => num),
+      ),
+    );
   }
-  return { times, cpu, plainTimes };
+  return asked;
 }
 
-/** The ten best by any of the words, as FTS5 gives them by itself. */
-function plainly(file: string) {
+type Peer = ReturnType<typeof peerBeside>;
+
+/** Careful plain FTS5 over the same passages in a table of its own, and full BM25 over our index. */
+function peerBeside(file: string) {
   const db = openConnection(file, 5000);
-  const find = db.prepare("SELECT rowid FROM passage_text WHERE passage_text MATCH ? ORDER BY rank LIMIT 10");
+  const plain = openConnection(`${file}.plain`, 5000);
+  plain.exec("CREATE VIRTUAL TABLE t USING fts5 (title, body, tokenize = 'porter unicode61')");
+  const insert = plain.prepare("INSERT INTO t (rowid, title, body) VALUES (?, ?, ?)");
+  plain.exec("BEGIN");
+  const passages = db.prepare("SELECT p.num, t.title, p.body FROM passages p JOIN things t ON t.num = p.thing").all([]);
+  for (const { num, title, body } of passages) insert.run([num, title, body] as string[]);
+  plain.exec("COMMIT");
+  const find = plain.prepare("SELECT rowid, title, body FROM t WHERE t MATCH ? ORDER BY bm25(t, 2, 1) LIMIT 10");
+  const { title, body, near } = fieldWeights;
+  const full = db.prepare(
+    `SELECT rowid AS num, bm25(passage_text, ${title}, ${body}, ${near}) AS score FROM passage_text WHERE passage_text MATCH ?
+     ORDER BY score LIMIT 10`,
+  );
   return {
-    ask: (words: string[]) => void find.all([words.map((one) => `"${one}"`).join(" OR ")]),
-    close: () => db.close(),
+    careful: (question: string) => void find.all([carefulExpression(question)]),
+    /** The share of the ten best by full BM25 that were found. */
+    agreement(question: string, found: number[]): number {
+      const expression = searchTerms(question)
+        .map((one) => `"${one}"`)
+        .join(" OR ");
+      const best = expression === "" ? [] : full.all([expression]).map(({ num }) => num as number);
+      return best.length === 0 ? 1 : best.filter((num) => found.includes(num)).length / best.length;
+    },
+    close() {
+      db.close();
+      plain.close();
+    },
   };
 }

@@ -1,10 +1,13 @@
+import { resolve } from "node:path";
 import { Command } from "@commander-js/extra-typings";
+import { modelFolderOf } from "../config/config.ts";
+import { findWorkspace } from "../config/environment.ts";
 import { ok } from "../kernel/result.ts";
 import { installModel, localModel } from "../search/model/model.ts";
 import { installLocalModel, modelStatus, rebuildSearch, search } from "../search/operations.ts";
 import type { OutputOf } from "./output-of.ts";
 import { type Common, complain, localPerson, print, report, withApp } from "./session.ts";
-import { writeErr } from "./shell.ts";
+import { shell, writeErr } from "./shell.ts";
 import { bold, dim, plural } from "./text.ts";
 
 type SearchOutput = OutputOf<typeof search>;
@@ -69,20 +72,24 @@ export const modelCommand = (common: () => Common) =>
         .action(() => report(common(), modelStatus, {}, statusText)),
     );
 
-/** Installs the model and embeds all passages. If interrupted, the next call continues. */
+/**
+ * Installs the model, which needs no workspace, and embeds all passages of the workspace that this runs in, if any. If
+ * interrupted, the next call continues.
+ */
 async function install(common: Common, from: string | undefined): Promise<void> {
   const say = (line: string) => writeErr(`${line}\n`);
-  const done = await withApp(common, async (app) => {
-    const options = { ...(from === undefined ? {} : { from }), env: app.config.environment, say };
-    const installed = await installModel(app.config.modelFolder, options);
-    if (installed.ok)
-      say(
-        `${installed.value.installed ? "installed" : "already installed"}: ${localModel.name} in ${installed.value.folder}`,
-      );
-    return installed;
-  });
+  const { env, cwd } = shell();
+  const done = await installModel(modelFolderOf(env), { ...(from === undefined ? {} : { from }), env, say });
   if (!done.ok) return complain(common, done.problem);
-  // Reopened, because search looks for the model when it is opened.
+  const { installed, folder } = done.value;
+  say(`${installed ? "installed" : "already installed"}: ${localModel.name} in ${folder}`);
+  const workspace = findWorkspace(resolve(cwd, common.dir ?? "."));
+  if (!workspace.ok && common.dir === undefined)
+    return print(
+      common,
+      ok(done.value),
+      () => "all workspaces use it: their passages are embedded while a server runs",
+    );
   await withApp(common, async (app) => {
     while ((await app.search.catchUp()) > 0);
     for (let made = await app.search.meaning.embedSome(); made > 0; made = await app.search.meaning.embedSome()) {

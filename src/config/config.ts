@@ -275,6 +275,10 @@ export type AgentConfig = SandboxConfig & {
   logDir: string | undefined;
 };
 
+/** The local embedding model, which all workspaces of a person share. */
+export const modelFolderOf = (env: Environment) =>
+  env.SCRIPTORIUM_MODEL_FOLDER ?? join(cacheFolder(env), "models", "all-MiniLM-L6-v2");
+
 export function loadConfig(root: string, env: Environment): Result<Config> {
   const text = readFileSync(join(root, configName), "utf8");
   const read = readYaml(text, configFile, { file: configName, maxBytes: 256 * 1024 });
@@ -315,7 +319,7 @@ export function loadConfig(root: string, env: Environment): Result<Config> {
     personas: value.personas,
     session: value.session,
     embeddings: value.search.embeddings && { ...value.search.embeddings, key: env.SCRIPTORIUM_EMBEDDINGS_KEY },
-    modelFolder: env.SCRIPTORIUM_MODEL_FOLDER ?? join(cacheFolder(env), "models", "all-MiniLM-L6-v2"),
+    modelFolder: modelFolderOf(env),
     approvals: value.approvals,
     port: value.port,
     host: value.host === "localhost" ? undefined : value.host,

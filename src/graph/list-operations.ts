@@ -66,7 +66,7 @@ export const search = operation({
   group: "graph",
   http: { method: "get", path: "/graph/search" },
   input: z.object({
-    query: anyText.min(1, "the query is empty").max(2000).describe("Words to search for"),
+    query: anyText.min(1, "the query is empty").max(100_000).describe("Words to search for"),
     type: typeName.optional().describe("Only nodes of this type"),
     limit: z.int().min(1).max(50).default(8).describe("Maximum number of nodes"),
   }),

@@ -1,10 +1,12 @@
 import type { Database } from "../store/database.ts";
 import { passagesByNum, type StoredPassage } from "../store/queries/search/passages.ts";
 import type { ScoredPassage } from "../store/queries/search/ranking.ts";
+import { isFoundWith, passagesWithAll } from "../store/queries/search/ranking.ts";
 import type { Scope } from "../store/queries/search/scope.ts";
 import type { Hit } from "./hit.ts";
 import type { indexer } from "./index/indexer.ts";
-import type { Speller } from "./index/spelling.ts";
+import { isStopWordSlip, type Speller } from "./index/spelling.ts";
+import { type Operators, readOperators, satisfies } from "./operators.ts";
 import { aboveFloor, best, byBest, byPage, fuse, type Scores } from "./rank/fuse.ts";
 import { linkedFrom } from "./rank/hops.ts";
 import type { Term } from "./rank/lexical/choose.ts";
@@ -12,7 +14,7 @@ import type { WordIndex } from "./rank/lexical.ts";
 import { snippet } from "./rank/marks.ts";
 import type { Meaning, Near, Nearest } from "./rank/meaning.ts";
 import type { PassagePlaces } from "./rank/places.ts";
-import { searchTerms } from "./rank/terms.ts";
+import { isCutShort, searchTerms } from "./rank/terms.ts";
 import { linkWeight } from "./rank/weights.ts";
 import { withoutFilters } from "./scope.ts";
 
@@ -52,6 +54,12 @@ const maxCandidates = 300;
 const maxBridges = 50;
 const usualCatchUpMs = 3000;
 const maxCorrected = 5;
+/** A long question is ranked by its rarest words; the others add little and cost as much. */
+const maxRanked = 100;
+/** Passages with all words of a phrase, of which those with the phrase are chosen. */
+const maxWithPhrase = 2000;
+/** The score of a passage that has the phrase but is not among the best by words. */
+const phraseScore = 0.01;
 /** Minimum number of passages that are grouped into pages. */
 const minForPages = 100;
 /** Maximum number of further passages shown for a page. */
@@ -101,13 +109,15 @@ export function finder({ db, places, words, indexer, meaning, speller, weights }
 
   async function rank(query: string, options: SearchOptions, limit: number) {
     const { scope, without, catchUpMs = usualCatchUpMs } = options;
+    const { text, operators } = readOperators(query);
     const notes = await indexer.refresh(scope.kinds);
     const [counted, nearest] = await Promise.all([
-      count(query, catchUpMs),
-      without?.includes("meaning") ? undefined : meaning.ask(query),
+      count(text, catchUpMs),
+      without?.includes("meaning") ? undefined : meaning.ask(text),
     ]);
     if (counted.left > 0) notes.push(`${counted.left} changes are not indexed yet`);
-    const { terms, suggestion } = await corrected(query, counted.terms, scope);
+    if (isCutShort(query)) notes.push("only the first 20,000 characters of the query were used");
+    const { terms, suggestion } = await corrected(query, rarest(counted.terms), scope);
     const through = (options.through ?? []).filter((kind) => !scope.kinds.includes(kind));
     const bridgeScope: Scope = { ...withoutFilters(scope), kinds: through };
 
@@ -131,7 +141,8 @@ export function finder({ db, places, words, indexer, meaning, speller, weights }
         ])
       : own;
 
-    const chosen = best(await weighed(scores, scope), limit);
+    const narrowed = operators ? await narrow(scores, operators, { scope, notes }) : scores;
+    const chosen = best(await weighed(narrowed, scope), limit);
     const nearNums = new Set(
       near?.hits.slice(0, options.limit).flatMap((hit) => (hit.score > near.floor.beside ? [hit.num] : [])),
     );
@@ -146,6 +157,26 @@ export function finder({ db, places, words, indexer, meaning, speller, weights }
       return [{ ...row, score, snippet: text, why: why.length > 0 ? why : ["next to a match"] }];
     };
     return { chosen, explain, notes, ...(suggestion ? { suggestion } : {}) };
+  }
+
+  /** Only passages with the phrases and without the excluded words; if no passage has a phrase, its words count. */
+  async function narrow(
+    scores: Scores,
+    operators: Operators,
+    { scope, notes }: { scope: Scope; notes: string[] },
+  ): Promise<Scores> {
+    const words = operators.phrases.flatMap(searchTerms);
+    const withAll = words.length === 0 ? [] : await passagesWithAll(db, scope, words, maxWithPhrase);
+    const candidates = operators.phrases.length === 0 ? [...scores.keys()] : withAll;
+    const rows = await passagesByNum(db, scope, candidates);
+    const isWanted = satisfies(operators);
+    const wanted = rows.filter(isWanted).map(({ num }) => num);
+    if (wanted.length > 0 || operators.phrases.length === 0)
+      return new Map(wanted.map((num) => [num, scores.get(num) ?? phraseScore]));
+    notes.push(
+      `no passage has ${operators.phrases.map((phrase) => `"${phrase}"`).join(" and ")}: searched for the words`,
+    );
+    return operators.excluded.length === 0 ? scores : narrow(scores, { ...operators, phrases: [] }, { scope, notes });
   }
 
   /** The scores times the weights of their kinds. */
@@ -178,9 +209,11 @@ export function finder({ db, places, words, indexer, meaning, speller, weights }
     scope: Scope,
   ): Promise<{ terms: Term[]; suggestion?: string }> {
     const corrections = new Map<string, Term>();
-    for (const { word } of terms.filter(({ count }) => count === 0).slice(0, maxCorrected)) {
+    const others = terms.filter(({ count }) => count > 0);
+    const unknown = terms.filter(({ word, count }) => count === 0 && !isStopWordSlip(word));
+    for (const { word } of unknown.slice(0, maxCorrected)) {
       const { terms: candidates } = await words.count(await speller.corrections(word));
-      const correction = await firstReadable(candidates, scope);
+      const correction = await firstFitting(candidates, others, scope);
       if (correction) corrections.set(word, correction);
     }
     if (corrections.size === 0) return { terms };
@@ -193,12 +226,13 @@ export function finder({ db, places, words, indexer, meaning, speller, weights }
     return suggestion === query ? { terms: all } : { terms: all, suggestion };
   }
 
-  /** A suggestion must not reveal a word that is only in texts the caller may not read. */
-  async function firstReadable(terms: Term[], scope: Scope): Promise<Term | undefined> {
-    for (const term of terms.filter(({ count, isPrefix }) => count > 0 && !isPrefix)) {
-      const [found = []] = await words.best([term], [{ scope: withoutFilters(scope), limit: 1 }]);
-      if (found.length > 0) return term;
-    }
+  /**
+   * The first that is in some passage with another word of the query: a correct word that the texts do not have is
+   * seldom like a word of its context. A passage that the caller may not read must not reveal its words.
+   */
+  async function firstFitting(terms: Term[], others: Term[], scope: Scope): Promise<Term | undefined> {
+    for (const term of terms.filter(({ count, isPrefix }) => count > 0 && !isPrefix))
+      if (await isFoundWith(db, withoutFilters(scope), term, others)) return term;
     return undefined;
   }
 
@@ -221,6 +255,14 @@ async function nearby(nearest: Nearest | undefined, scope: Scope, notes: string[
     notes.push(`searched by words only: ${error instanceof Error ? error.message : String(error)}`);
     return undefined;
   }
+}
+
+/** The rarest words that occur, in the order of the query, and those that do not. */
+function rarest(terms: Term[]): Term[] {
+  if (terms.length <= maxRanked) return terms;
+  const known = terms.filter(({ count }) => count > 0).sort((a, b) => a.count - b.count);
+  const left = new Set(known.slice(maxRanked));
+  return terms.filter((term) => !left.has(term));
 }
 
 /** If only the heading matched, the snippet begins with it. */

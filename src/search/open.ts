@@ -4,6 +4,7 @@ import type { Folders } from "../kernel/markdown/links.ts";
 import type { CallerKind } from "../kernel/operation-description.ts";
 import type { Database } from "../store/database.ts";
 import type { Scope } from "../store/queries/search/scope.ts";
+import { isScopeEmpty } from "../store/queries/search/things.ts";
 import { finder } from "./find.ts";
 import { indexer } from "./index/indexer.ts";
 import { speller } from "./index/spelling.ts";
@@ -14,6 +15,7 @@ import { isInstalled, localModel } from "./model/model.ts";
 import { wordIndex } from "./rank/lexical.ts";
 import { meaning } from "./rank/meaning.ts";
 import { passagePlaces } from "./rank/places.ts";
+import type { VectorWeights } from "./rank/weights.ts";
 
 export type EmbeddingsConfig = Omit<Endpoint, "maxWeight"> | undefined;
 
@@ -25,12 +27,14 @@ type Options = {
   embeddings: EmbeddingsConfig;
   /** For resolving relative links. */
   folders: Folders;
+  /** Other weights than the frozen ones, for choosing them. */
+  weights?: VectorWeights;
 };
 
 /** Below the measured weights of the local model, because the quality of the server's model is unknown. */
 const unknownWeight = 0.25;
 
-export function openSearch({ db, kinds, modelFolder, embeddings, folders }: Options) {
+export function openSearch({ db, kinds, modelFolder, embeddings, folders, weights }: Options) {
   const local = () =>
     isInstalled(modelFolder) ? localEmbedder(localModel.name, modelFolder, localModel.floor) : undefined;
   const wanted: Embedder | undefined = embeddings
@@ -43,7 +47,7 @@ export function openSearch({ db, kinds, modelFolder, embeddings, folders }: Opti
     return before ? endpointEmbedder({ ...embeddings, model: before, maxWeight: unknownWeight }) : undefined;
   };
   const index = indexer(db, kinds, folders);
-  const vectors = meaning(db, { wanted, named });
+  const vectors = meaning(db, { wanted, named }, weights);
   const places = passagePlaces(db);
   const find = finder({
     db,
@@ -63,6 +67,7 @@ export function openSearch({ db, kinds, modelFolder, embeddings, folders }: Opti
     find,
     meaning: vectors,
     kinds: kinds.map((kind) => kind.name),
+    isEmpty: (scope: Scope) => isScopeEmpty(db, scope),
     /** The requested kinds, or all, as far as this caller may read them. */
     scope(caller: Caller, narrowed: Omit<Partial<Scope>, "run"> = {}): Scope {
       const rank: CallerKind = kindOf(caller);

@@ -8,10 +8,11 @@ import { anyText } from "./any-text.ts";
 import { type Hit, readable, refOf } from "./hit.ts";
 import { installModel, isInstalled, localModel } from "./model/model.ts";
 import { readQuery } from "./query.ts";
-import { recallPassages, withinBytes } from "./recall.ts";
+import { type RecalledPassage, recallPassages, withinBytes } from "./recall.ts";
 import type { SearchApp } from "./search-app.ts";
 
-const query = anyText.min(1, "must not be empty").max(2000);
+/** Longer texts are cut, see `searchTerms`: the limit is on the work and not on the question. */
+const query = anyText.min(1, "must not be empty").max(100_000);
 
 const place = z.object({
   heading: z.string().describe("The headings above it"),
@@ -47,7 +48,7 @@ export const search = operation({
   guidance:
     "Use it to find which entry to fetch, and to check a fact; it uses no read. " +
     "By default: one result per document with a short snippet. With `passages: true`: the best passages verbatim, to answer a question without fetching. " +
-    'Query: words or a question; narrow it with type:, section:, author:, before:, after:. Example: {"query": "why SQLite type:entry", "passages": true}',
+    'Query: words or a question; narrow it with "a phrase", -word, type:, section:, author:, before:, after:. Example: {"query": "why SQLite type:entry", "passages": true}',
   effect: "reads",
   reads: ["entry", "page", "source", "topic", "task", "node"],
   callers: everyone,
@@ -72,9 +73,12 @@ export const search = operation({
   async run(app: SearchApp, { query, passages, limit, section, budget }, caller) {
     const schema = await app.schema();
     if (!schema.ok) return schema;
-    const { words, types, complaints, ...narrowed } = readQuery(query);
-    const strange = types.filter((type) => !app.search.kinds.includes(type));
-    const notes = [...complaints, ...strange.map((type) => `unknown type ${type}; ${suggest(type, app.search.kinds)}`)];
+    const { words, types, complaints, incomplete, ...narrowed } = readQuery(query);
+    const strange = types.find((type) => !app.search.kinds.includes(type));
+    const complaint =
+      strange === undefined ? complaints[0] : `type: unknown type ${strange}; ${suggest(strange, app.search.kinds)}`;
+    if (complaint !== undefined) return refuse("invalid", complaint);
+    const notes = [...incomplete];
     if (words === "") {
       notes.push("add at least one word to the filters");
       return ok({ results: [], omitted: 0, notes, types: app.search.kinds });
@@ -86,6 +90,13 @@ export const search = operation({
       ? await passagesFor(app, caller, { words, scope, limit, bytes })
       : await documentsFor(app, { words, scope, limit, bytes });
     const { suggestion: meant, notes: limits, ...answer } = found;
+    const place = section ?? narrowed.section;
+    if (place !== undefined && answer.results.length === 0 && answer.omitted === 0) {
+      const known = schema.value.sections.map(({ id }) => id);
+      const isUnknown =
+        !known.includes(place) && (await app.search.isEmpty(app.search.scope(caller, { section: place })));
+      if (isUnknown) return refuse("invalid", `section: nothing is in ${place}; ${suggest(place, known)}`);
+    }
     const suggestion = meant ? { suggestion: query.includes(words) ? query.replace(words, () => meant) : meant } : {};
     return ok({ ...answer, ...suggestion, notes: [...notes, ...limits], types: app.search.kinds });
   },
@@ -96,23 +107,30 @@ type Wanted = { words: string; scope: Scope; limit: number; bytes: number };
 async function documentsFor(app: SearchApp, { words, scope, limit, bytes }: Wanted) {
   const found = await app.search.find.pages(words, { scope, limit, through: ["node"] });
   const all = found.hits.map((hit) => ({ ...shown(hit), more: hit.more.map(shownPlace) }));
-  const results = withinBytes(all, bytes - 500);
+  const results = withinBytes(all, bytes - 500 - Buffer.byteLength(found.suggestion ?? ""));
   return { results, omitted: all.length - results.length, suggestion: found.suggestion, notes: found.notes };
 }
 
 async function passagesFor(app: SearchApp, caller: Caller, { words, scope, limit, bytes }: Wanted) {
-  const found = await recallPassages(app, caller, { query: words, scope, bytes });
+  const found = await recallPassages(app, caller, { query: words, scope, bytes: bytes - 200, shown: asResult });
   const kept = found.passages.slice(0, limit);
-  const results = kept.map(({ text, by, also: _also, heading = "", ...passage }) => ({
-    ...passage,
-    heading,
-    snippet: text,
-    author: by,
-    more: [],
-  }));
+  const results = kept.map(asResult);
   const { nodes, edges, suggestion, notes } = found;
   const omitted = found.omitted + found.passages.length - kept.length;
   return { results, omitted, nodes, edges, suggestion, notes };
+}
+
+const asResult = ({ text, by, also: _also, heading = "", ...passage }: RecalledPassage) => ({
+  ...passage,
+  heading,
+  snippet: text,
+  author: by,
+  more: [],
+});
+
+/** The reference names type and id; a title that only repeats the id is left out. */
+function asRecalled({ type: _type, id, title, score: _score, ...passage }: RecalledPassage) {
+  return { ...passage, ...(title === id || title === "" ? {} : { title }) };
 }
 
 const shownPlace = (hit: Hit) => {
@@ -144,16 +162,13 @@ export const recall = operation({
   output: z.object({
     passages: z.array(
       z.object({
-        ref: z.string(),
-        type: z.string(),
-        id: z.string(),
-        title: z.string(),
+        ref: z.string().describe("Type and id, for citing it"),
+        title: z.string().optional().describe("Left out if it is the id"),
         heading: z.string().optional(),
         line: z.int(),
         text: z.string(),
         by: z.string(),
         at: z.string(),
-        score: z.number(),
         why: z.array(z.string()),
         also: z.array(z.string()).optional().describe("Other places with the same text"),
       }),
@@ -161,7 +176,7 @@ export const recall = operation({
     ...joints,
     omitted: z.int().describe("How many passages did not fit the budget"),
     suggestion: z.string().optional().describe("The query with its spelling corrected"),
-    notes: z.array(z.string()).optional(),
+    notes: z.array(z.string()).optional().describe("Limits of this answer, and that nothing fits"),
   }),
   async run(app: SearchApp, { query, budget, types }, caller) {
     const schema = await app.schema();
@@ -170,8 +185,14 @@ export const recall = operation({
     if (strange[0] !== undefined)
       return refuse("invalid", `types: unknown type ${strange[0]}; ${suggest(strange[0], app.search.kinds)}`);
     const scope = app.search.scope(caller, types ? { kinds: types } : {});
-    const { suggestion, notes, ...found } = await recallPassages(app, caller, { query, scope, bytes: budget });
-    return ok({ ...found, ...(suggestion ? { suggestion } : {}), ...(notes.length > 0 ? { notes } : {}) });
+    const request = { query, scope, bytes: budget, shown: asRecalled };
+    const { suggestion, notes, passages, ...found } = await recallPassages(app, caller, request);
+    return ok({
+      passages: passages.map(asRecalled),
+      ...found,
+      ...(suggestion ? { suggestion } : {}),
+      ...(notes.length > 0 ? { notes } : {}),
+    });
   },
 });
 

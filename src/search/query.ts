@@ -8,18 +8,25 @@ export type ParsedQuery = {
   after?: string;
   /** Invalid filters, each with a valid example. */
   complaints: string[];
+  /** Filters without a value. They are ignored: any text is a query, also one with a colon. */
+  incomplete: string[];
 };
 
 const pair = /(?:^|\s)(type|section|author|before|after):(?:"([^"]*)"|(\S*))/gi;
-const day = /^\d{4}(-\d\d(-\d\d)?)?$/;
+/** A day, month or year that exists. */
+function isDay(value: string): boolean {
+  const [, year, month = "01", day = "01"] = /^(\d{4})(?:-(\d\d)(?:-(\d\d))?)?$/.exec(value) ?? [];
+  const date = new Date(`${year}-${month}-${day}T00:00:00Z`);
+  return !Number.isNaN(date.getTime()) && date.getUTCDate() === Number(day);
+}
 
 export function readQuery(raw: string): ParsedQuery {
-  const parsed: ParsedQuery = { words: "", types: [], complaints: [] };
+  const parsed: ParsedQuery = { words: "", types: [], complaints: [], incomplete: [] };
   parsed.words = raw
     .replace(pair, (_whole, name: string, quoted: string | undefined, bare: string | undefined) => {
       const value = (quoted ?? bare ?? "").trim();
       if (value === "")
-        parsed.complaints.push(`${name.toLowerCase()}: needs a value, such as ${examples[name.toLowerCase()]}`);
+        parsed.incomplete.push(`${name.toLowerCase()}: needs a value, such as ${examples[name.toLowerCase()]}`);
       else addFilter(parsed, name.toLowerCase(), value);
       return " ";
     })
@@ -32,7 +39,7 @@ function addFilter(parsed: ParsedQuery, name: string, value: string): void {
   if (name === "type") parsed.types.push(...value.toLowerCase().split(","));
   else if (name === "section") parsed.section = value.replace(/(?<!\/)\/+$/, "");
   else if (name === "author") parsed.author = value;
-  else if (!day.test(value))
+  else if (!isDay(value))
     parsed.complaints.push(`${name}: expected a date such as 2026-11-15, 2026-11 or 2026, not ${value}`);
   else if (name === "before") parsed.before = value;
   else parsed.after = value;

@@ -31,6 +31,19 @@ export type Subgraph = {
   edges: { from: string; type: string; to: string }[];
 };
 
+type RecallRequest = {
+  query: string;
+  scope: Scope;
+  /** Maximum size of the whole answer as JSON. */
+  bytes: number;
+  /** A passage as the answer has it. */
+  shown: (passage: RecalledPassage) => object;
+};
+
+/** At first, until it is known how much the graph needs. */
+const passageShare = 0.85;
+const nothingFits = "nothing fits: no passage has a word of the query or a similar meaning";
+
 /** Maximum number of passages that are ranked for an answer. */
 const candidates = 40;
 
@@ -38,15 +51,21 @@ const candidates = 40;
  * The best passages and the part of the graph that connects them, within `bytes`. For an agent with a task they are
  * recorded, because retrieval precision is computed from what was retrieved and what was cited (O15).
  */
-export async function recallPassages(
-  app: SearchApp,
-  caller: Caller,
-  { query, scope, bytes }: { query: string; scope: Scope; bytes: number },
-) {
+export async function recallPassages(app: SearchApp, caller: Caller, { query, scope, bytes, shown }: RecallRequest) {
   const found = await app.search.find.passages(query, { scope, limit: candidates, through: ["node"] });
-  const { passages, omitted } = bundle(found.hits, bytes * 0.8 - 200);
-  const refs = passages.map((one) => one.ref);
-  const { nodes, edges } = await joining(app.db, refs, bytes * 0.2, app.search.scope(caller));
+  const all = distinctPassages(found.hits);
+  const suggestion = suggestionWithin(found.suggestion, bytes);
+  const notes = all.length > 0 ? found.notes : [nothingFits, ...found.notes];
+  const free = bytes - sizeOf({ passages: [], nodes: [], edges: [], omitted: 99, suggestion, notes });
+  const first = withinBytes(all, free * passageShare, shown);
+  const readable = app.search.scope(caller);
+  const among = first.map(({ ref }) => ref);
+  const { nodes, edges } = await joining(app.db, among, free * (1 - passageShare), readable);
+  const left = free - sizeOf(nodes) - sizeOf(edges);
+  const fitting = withinBytes(all, left, shown);
+  const passages = fitting.length > 0 ? fitting : all.slice(0, 1).flatMap((best) => cutTo(best, left, shown) ?? []);
+  const omitted = all.length - passages.length;
+  const refs = [...new Set(passages.map((one) => one.ref))];
   if (caller.kind === "agent" && caller.task !== undefined) {
     const event: NewEvent = {
       at: app.now().toISOString(),
@@ -57,11 +76,11 @@ export async function recallPassages(
     };
     await app.db.write((tx) => appendEvent(tx, event));
   }
-  return { passages, nodes, edges, omitted, suggestion: found.suggestion, notes: found.notes };
+  return { passages, nodes, edges, omitted, suggestion, notes };
 }
 
-/** Merges passages with equal texts and returns those that fit into `bytes`, the best first. */
-export function bundle(hits: Hit[], bytes: number): { passages: RecalledPassage[]; omitted: number } {
+/** The passages, the best first; those with equal texts are merged. */
+export function distinctPassages(hits: Hit[]): RecalledPassage[] {
   const byText = new Map<string, RecalledPassage>();
   for (const hit of hits) {
     const key = normalised(hit.body);
@@ -87,20 +106,39 @@ export function bundle(hits: Hit[], bytes: number): { passages: RecalledPassage[
       why,
     });
   }
-  const passages = withinBytes([...byText.values()], bytes);
-  return { passages, omitted: byText.size - passages.length };
+  return [...byText.values()];
 }
 
 /** The items that fit into `bytes` as JSON, in their order. One that is too large does not stop smaller ones. */
-export function withinBytes<T>(items: T[], bytes: number): T[] {
+export function withinBytes<T>(items: T[], bytes: number, shown: (item: T) => unknown = (item) => item): T[] {
   let left = bytes;
   return items.filter((item) => {
-    const weight = Buffer.byteLength(JSON.stringify(item)) + 1;
+    const weight = sizeOf(shown(item)) + 1;
     if (weight > left) return false;
     left -= weight;
     return true;
   });
 }
+
+const sizeOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value) ?? "");
+
+/** The beginning of a passage that is too large by itself, so that a small budget is no empty answer. */
+function cutTo(
+  passage: RecalledPassage,
+  bytes: number,
+  shown: (passage: RecalledPassage) => object,
+): RecalledPassage | undefined {
+  const { also: _also, ...cut } = passage;
+  for (let length = passage.text.length; length > 40; length = Math.floor(length * 0.8)) {
+    const text = `${passage.text.slice(0, length).replace(/[\ud800-\udbff]$/, "")}…`;
+    if (sizeOf(shown({ ...cut, text })) + 1 <= bytes) return { ...cut, text };
+  }
+  return undefined;
+}
+
+/** A suggestion repeats the query: of a long question it would take the place of passages. */
+const suggestionWithin = (suggestion: string | undefined, bytes: number) =>
+  suggestion !== undefined && sizeOf(suggestion) <= bytes / 10 ? suggestion : undefined;
 
 /** Texts that differ only in case or white space count as equal (O14). */
 const normalised = (text: string) => text.toLowerCase().replaceAll(/\s+/g, " ").trim();

@@ -218,14 +218,14 @@ export const searchEntries = operation({
   summary: "Search the content of entries.",
   guidance:
     "Returns ranked passages with heading and line; « » mark the matches. Use it to find which entry to fetch or to check a fact without using a read. It searches entries only: search covers everything. " +
-    "Query: words or a question, no operators.",
+    'Query: words or a question; "a phrase" must stand in the text, -word leaves out.',
   effect: "reads",
   reads: ["entry"],
   callers: everyone,
   group: "search",
   http: { method: "get", path: "/search/entries" },
   input: z.object({
-    query: anyText.min(1, "the query is empty").max(2000).describe("Words or a question"),
+    query: anyText.min(1, "the query is empty").max(100_000).describe("Words or a question"),
     limit: z.int().min(1).max(50).default(8).describe("Maximum number of results"),
     section: sectionId.optional().describe("Search only this entry or folder"),
   }),

@@ -205,6 +205,8 @@ export function retrieved(name: string, output: unknown): string[] {
   const answer = (output ?? {}) as Record<string, unknown>;
   const ids = (list: unknown) =>
     Array.isArray(list) ? list.flatMap((one) => (typeof one?.id === "string" ? [one.id] : [])) : [];
+  const refs = (list: unknown) =>
+    Array.isArray(list) ? list.flatMap((one) => (typeof one?.ref === "string" ? [one.ref] : [])) : [];
   const own = typeof answer.id === "string" ? [answer.id] : [];
   switch (name) {
     case "memory_search_nodes":
@@ -216,6 +218,10 @@ export function retrieved(name: string, output: unknown): string[] {
       return ids(answer.neighbors);
     case "search_entries":
       return ids(answer.results);
+    case "search":
+      return refs(answer.results);
+    case "recall":
+      return refs(answer.passages);
     case "memory_get_node":
     case "fetch_entry":
       return own;

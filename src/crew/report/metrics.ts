@@ -179,16 +179,26 @@ function cited({ calls, attempts, plans }: FigureRows): { cited: number; retriev
   const runs = new Set([...calls.map((row) => row.run_id)]);
   let [used, brought] = [0, 0];
   for (const run of runs) {
-    const retrieved = new Set(calls.filter((row) => row.run_id === run).flatMap((row) => row.retrieved));
-    const cites = new Set([
+    const retrieved = new Set(
+      calls.filter((row) => row.run_id === run).flatMap((row) => row.retrieved.map(thingCited)),
+    );
+    const said = [
       ...attempts.filter((row) => row.run_id === run).flatMap((row) => row.cites),
       ...(plans.find((one) => one.run === run)?.cites ?? []),
-    ]);
+    ];
+    const cites = new Set(said.map(thingCited));
     brought += retrieved.size;
     used += [...retrieved].filter((id) => cites.has(id)).length;
   }
   return { cited: used, retrieved: brought };
 }
+
+/** Agents cite `vision`, `entry:vision` or `[[entry:vision#L3]]`: the same thing. */
+const thingCited = (cite: string) =>
+  cite
+    .replace(/^\[\[|\]\]$/g, "")
+    .replace(/#L\d+$/, "")
+    .replace(/^entry:/, "");
 
 const sum = <T>(rows: T[], of: (row: T) => number) => rows.reduce((total, row) => total + of(row), 0);
 const longest = (values: number[]): number | null => (values.length === 0 ? null : Math.max(...values));

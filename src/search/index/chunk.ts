@@ -20,7 +20,7 @@ export type Chunk = {
 
 /** Characters; about as much as a small embedding model reads. */
 const targetLength = 1000;
-const maxLength = 1600;
+const maxLength = 2400;
 const nearCharacters = 400;
 const neighbours = 2;
 const maxChunks = 20_000;

@@ -4,7 +4,7 @@ import type { Database, Query } from "../../store/database.ts";
 import { countRows } from "../../store/queries/counts.ts";
 import { findMeta, setMeta } from "../../store/queries/meta.ts";
 import { deleteVocabulary, insertWords, vocabularyWords } from "../../store/queries/search/vocabulary.ts";
-import { isStopWord } from "../rank/terms.ts";
+import { isStopWord, stopWordList } from "../rank/terms.ts";
 
 const isCandidate = (word: string) => /^\p{L}[\p{L}\p{N}]{3,23}$/u.test(word) && !isStopWord(word);
 const maxWords = 300_000;
@@ -70,15 +70,18 @@ export function speller(db: Database) {
   return {
     /** Indexed words at a small edit distance from `word`, the nearest first. */
     async corrections(word: string): Promise<string[]> {
-      if (word.length < 4) return [];
+      if (!isCandidate(word)) return [];
       await refresh();
       const shared = new Map<string, number>();
       for (const trigram of trigramsOf(word))
         for (const other of index.get(trigram) ?? []) shared.set(other, (shared.get(other) ?? 0) + 1);
-      const allowed = word.length < 6 ? 1 : 2;
+      // Two letters in the wrong order can leave no trigram in common.
+      for (const other of withSwappedLetters(word))
+        if (index.get(trigramsOf(other)[0] ?? "")?.includes(other)) shared.set(other, word.length);
+      const allowed = word.length < 9 ? 1 : 2;
       return [...shared]
         .map(([other, count]) => ({ other, count, off: distance(word, other, allowed) }))
-        .filter(({ off }) => off > 0 && off <= allowed)
+        .filter(({ other, off }) => off > 0 && off <= allowed && (word.length > maxShort || isSlip(word, other)))
         .sort((a, b) => a.off - b.off || b.count - a.count || (a.other < b.other ? -1 : 1))
         .slice(0, 10)
         .map(({ other }) => other);
@@ -87,6 +90,25 @@ export function speller(db: Database) {
 }
 
 export type Speller = ReturnType<typeof speller>;
+
+/** Short words have many neighbours that are other words: only these are taken for slips. */
+const maxShort = 5;
+
+/** Two adjacent letters swapped, or a letter doubled or not. */
+const isSlip = (word: string, other: string) =>
+  withSwappedLetters(word).includes(other) || withoutDoubles(word) === withoutDoubles(other);
+
+const withSwappedLetters = (word: string) =>
+  Array.from(
+    { length: word.length - 1 },
+    (_, at) => word.slice(0, at) + (word[at + 1] ?? "") + (word[at] ?? "") + word.slice(at + 2),
+  );
+
+const withoutDoubles = (word: string) => word.replaceAll(/(.)\1/gu, "$1");
+
+/** A mistyped `what` or `which` says as little as the word that was meant. */
+export const isStopWordSlip = (word: string) =>
+  stopWordList.some((stop) => stop.length > 2 && (distance(word, stop, 1) <= 1 || isSlip(word, stop)));
 
 function byTrigram(all: string[]): Map<string, string[]> {
   const index = new Map<string, string[]>();

@@ -15,7 +15,7 @@ import { embeddedText } from "../index/chunk.ts";
 import type { Embedder, SimilarityFloor } from "../model/embedder.ts";
 import type { Scores } from "./fuse.ts";
 import { type VectorIndex, vectorIndex } from "./vectors.ts";
-import { neighbourShare, vectorWeights } from "./weights.ts";
+import { neighbourShare, type VectorWeights, vectorWeights } from "./weights.ts";
 
 /** Texts embedded by one call of the model; a search waits for at most one such call. */
 const embedBatch = 4;
@@ -47,6 +47,7 @@ export type Near = {
 export function meaning(
   db: Database,
   open: { wanted: Embedder | undefined; named(model: string): Embedder | undefined },
+  weights: VectorWeights = vectorWeights,
 ) {
   const { wanted } = open;
   const indexes = new Map<string, VectorIndex>();
@@ -150,7 +151,7 @@ export function meaning(
           floor: await floor,
           similarities: (others) =>
             smoothed(db, index, asked, [...new Set([...hits.map(({ num }) => num), ...others])]),
-          weightOf: (num) => Math.min(maxWeight, vectorWeights[index.shapeOf(num)]),
+          weightOf: (num) => Math.min(maxWeight, weights[index.shapeOf(num)]),
         };
       };
     },

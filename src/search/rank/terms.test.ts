@@ -15,7 +15,10 @@ test.each([
   ["HTTPServer", ["http", "server", "httpserver"]],
   ["src/wiki/files.ts:12", ["src", "wiki", "files", "ts", "12"]],
   ["Crème Brûlée", ["creme", "brulee"]],
-  ["東京へ", ["東", "京", "へ"]],
+  ["東京へ", ["東", "京", "へ", "東京", "京へ"]],
+  ["1,048,576", ["1", "048", "576", "1048576"]],
+  ["Kündigung", ["kundigung", "kuendigung"]],
+  ["검색을", ["검", "색", "을", "검색", "색을"]],
   ['"; DROP TABLE', ["drop", "table"]],
 ])("%s is the words %j", (text, words) => {
   expect(wordsOf(text)).toEqual(words);
@@ -81,6 +84,7 @@ test("filters are taken out of a query, and those that make no sense are explain
     author: "Ada L",
     before: "2026-11",
     complaints: [],
+    incomplete: [],
   });
   expect(readQuery("before:yesterday x").complaints[0]).toMatch(/2026-11-15/);
   expect(readQuery("http://example.org").words).toBe("http://example.org");

@@ -10,8 +10,10 @@ import type { PassageShape } from "../../store/tables.ts";
  * a turn and weighs the same.
  */
 
+export type VectorWeights = Readonly<Record<PassageShape, number>>;
+
 /** The share of vectors in a passage's score; the rest is words. */
-export const vectorWeights: Readonly<Record<PassageShape, number>> = { turn: 0.2, log: 0.2, text: 0.4 };
+export const vectorWeights: VectorWeights = { turn: 0.2, log: 0.2, text: 0.4 };
 
 /** The share of the neighbours' similarity in a turn's: a question and its answer are seldom one turn. */
 export const neighbourShare = 0.5;

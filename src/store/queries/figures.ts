@@ -8,6 +8,7 @@ export type FigureRows = {
   attempts: (Pick<AttemptRow, "task_id" | "run_id" | "phase"> & { cites: string[] })[];
   verdicts: (Pick<VerdictRow, "task_id" | "run_id" | "outcome" | "voided_at"> & { caused_by: string[] })[];
   tasks: { task_id: string; run_id: string; number: string; state: string }[];
+  /** Answers of tools, and what `recall` returned outside of them. */
   calls: { run_id: string; retrieved: string[] }[];
   plans: { run: string; cites: string[] }[];
   questions: number;
@@ -20,7 +21,7 @@ const maxCalls = 50_000;
 export async function figureRows(query: Query, run: string | undefined): Promise<FigureRows> {
   const only = run !== undefined;
   const is = run ?? "";
-  const [contexts, attempts, verdicts, tasks, calls, plans, questions, workers] = await Promise.all([
+  const [contexts, attempts, verdicts, tasks, calls, recalled, plans, questions, workers] = await Promise.all([
     query
       .selectFrom("contexts")
       .select(["part", "started_at", "ended_at", "repeat_characters", "removed_characters"])
@@ -51,6 +52,17 @@ export async function figureRows(query: Query, run: string | undefined): Promise
       .limit(maxCalls)
       .execute(),
     query
+      .selectFrom("events")
+      .innerJoin("run_tasks", (join) =>
+        join.on((x) => x.eb(x.ref("events.subject"), "=", x.eb(x.val("task:"), "||", x.ref("run_tasks.task_id")))),
+      )
+      .select(["run_tasks.run_id", "events.data"])
+      .where("events.kind", "=", "passages-recalled")
+      .$if(only, (q) => q.where("run_tasks.run_id", "=", is))
+      .orderBy("events.at", "desc")
+      .limit(maxCalls)
+      .execute(),
+    query
       .selectFrom("runs")
       .select(["id", "plan"])
       .where("plan", "is not", null)
@@ -72,7 +84,13 @@ export async function figureRows(query: Query, run: string | undefined): Promise
     attempts: attempts.map((row) => parseColumns(row, { cites: [] as string[] })),
     verdicts: verdicts.map((row) => parseColumns(row, { caused_by: [] as string[] })),
     tasks,
-    calls: calls.map((row) => parseColumns(row, { retrieved: [] as string[] })),
+    calls: [
+      ...calls.map((row) => parseColumns(row, { retrieved: [] as string[] })),
+      ...recalled.map((row) => {
+        const { data } = parseColumns(row, { data: {} as { refs?: string[] } });
+        return { run_id: row.run_id, retrieved: data.refs ?? [] };
+      }),
+    ],
     plans: plans.map((row) => {
       const { plan } = parseColumns(row, { plan: {} as { cites?: string[] } });
       return { run: row.id, cites: plan.cites ?? [] };

@@ -1,12 +1,13 @@
 import { expect, test } from "vitest";
 import { choose, type Term } from "./choose.ts";
 
-const limits = { candidates: 2000, ranked: 8000 };
+const limits = { candidates: 2000, share: 0.01, ranked: 8000 };
 const terms = (counts: Record<string, number>): Term[] =>
   Object.entries(counts).map(([word, count]) => ({ word, count }));
 
 test.each([
   ["all words choose while they are in few passages", { a: 900, b: 100 }, 10_000, "b a", "", false],
+  ["the larger the index, the more are chosen", { a: 1500, b: 9000, c: 600 }, 400_000, "c a", "b", false],
   ["the rarest choose, the others only add to the scores", { a: 1500, b: 9000, c: 600 }, 100_000, "c", "a b", false],
   ["the rarest chooses by itself, however common", { a: 5000, b: 6000 }, 100_000, "a", "b", false],
   ["a word in more than half of the passages is left out beside another", { a: 60, b: 10 }, 100, "b", "", false],

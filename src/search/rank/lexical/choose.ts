@@ -19,15 +19,16 @@ const maxCommon = 3;
  * Ranking costs by the passage, and a passage without any rare word is seldom among the best. Words in more
  * than half of the passages have no weight in BM25; they are used only if there is no other.
  */
-export function choose(terms: Term[], passages: number, { candidates, ranked }: RankLimits): Choice | undefined {
+export function choose(terms: Term[], passages: number, { candidates, share, ranked }: RankLimits): Choice | undefined {
   const [rarest, ...others] = terms.filter((term) => term.count > 0).sort((a, b) => a.count - b.count);
   if (!rarest) return undefined;
   const weighted = [rarest, ...others.filter((term) => term.count * 2 <= passages)];
   if (rarest.count > ranked) return { selecting: weighted.slice(0, maxCommon), scoring: [], isCommon: true };
+  const most = Math.max(candidates, share * passages);
   let sum = 0;
   const isSelecting = weighted.map(({ count }, at) => {
     sum += count;
-    return at === 0 || sum <= candidates;
+    return at === 0 || sum <= most;
   });
   return {
     selecting: weighted.filter((_, at) => isSelecting[at]),

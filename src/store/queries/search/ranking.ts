@@ -21,14 +21,16 @@ export const spelledFor: Record<Engine, (word: QueryWord) => string> = {
 export type RankLimits = {
   /** The rarest words whose passages together are at most this many select the candidates. */
   candidates: number;
+  /** In a large index at least this share of the passages: with more passages more of them come near the best. */
+  share: number;
   /** Maximum number of passages ranked by one statement. */
   ranked: number;
 };
 
 /** PostgreSQL reads the row of every passage that it ranks, which takes longer. */
 export const rankLimits: Record<Engine, RankLimits> = {
-  sqlite: { candidates: 1000, ranked: 8000 },
-  postgres: { candidates: 1000, ranked: 2000 },
+  sqlite: { candidates: 1000, share: 0.06, ranked: 8000 },
+  postgres: { candidates: 1000, share: 0.03, ranked: 2000 },
 };
 
 /** Number of passages for each word. While `isBehind`, changes wait to be indexed and counts may be too low. */
@@ -107,9 +109,10 @@ export type LexemeRanking = {
 /** Computes BM25 in SQL: `ts_rank` of a single word gives its frequency by `rankLevels`. */
 export function rankLexemes(
   db: Reader,
-  { words, since, ...ranking }: LexemeRanking,
+  { words: known, since, ...ranking }: LexemeRanking,
   scope?: Scope,
 ): Promise<ScoredPassage[]> {
+  const words = padded(known);
   const { unscoped, inScope } = lexemeRanking(`${words.length} ${since ? "recent" : "all"}`);
   const values: LexemeValues = {
     ...Object.fromEntries(words.map(({ word }, at) => [`word${at}`, word])),
@@ -119,6 +122,17 @@ export function rankLexemes(
     allSince: since?.all ?? 0,
   };
   return scope ? inScope(db, scope, values) : unscoped.postgres(db.read, values);
+}
+
+const maxExact = 8;
+const wordSteps = [12, 16, 24, 32, 48, 64, 100];
+
+/** Fills up with words without weight, so that long questions of any length share a few statements. */
+function padded(words: LexemeRanking["words"]): LexemeRanking["words"] {
+  const size =
+    words.length <= maxExact ? words.length : (wordSteps.find((step) => step >= words.length) ?? words.length);
+  const filler = { word: words[0]?.word ?? "", weight: 0 };
+  return [...words, ...Array.from({ length: size - words.length }, () => filler)];
 }
 
 type LexemeValues = {
@@ -176,6 +190,32 @@ const andInside = (isInside: RawBuilder<boolean> | undefined) =>
     ? sql`AND EXISTS (SELECT 1 FROM passages p JOIN things t ON t.num = p.thing
                       WHERE p.num = passage_text.rowid AND ${isInside})`
     : sql``;
+
+/** Whether a passage in the scope has the word, and one of the others if there are any. */
+export async function isFoundWith(db: Reader, scope: Scope, word: QueryWord, others: QueryWord[]): Promise<boolean> {
+  const spelled = spelledFor[db.engine];
+  const [and, or] = operators[db.engine];
+  const match = others.length === 0 ? spelled(word) : `${spelled(word)}${and}(${others.map(spelled).join(or)})`;
+  return (await selectMatching(db, scope, { match, limit: 1 })).length > 0;
+}
+
+/** Passages in the scope that have all of the words, the newest first. */
+export async function passagesWithAll(db: Reader, scope: Scope, words: string[], limit: number): Promise<number[]> {
+  const match = words.map((word) => spelledFor[db.engine]({ word })).join(operators[db.engine][0]);
+  return (await selectMatching(db, scope, { match, limit })).map(({ num }) => num);
+}
+
+const operators: Record<Engine, [and: string, or: string]> = { sqlite: [" AND ", " OR "], postgres: [" & ", " | "] };
+
+const selectMatching = scoped<{ match: string; limit: number }, { num: number }>((engine, slot, isInside) => {
+  const matches = {
+    sqlite: sql`passage_text MATCH ${slot("match")}`,
+    postgres: sql`words @@ ${slot("match")}::tsquery`,
+  };
+  return sql`
+    SELECT rowid AS num FROM passage_text WHERE ${matches[engine]} ${andInside(isInside)}
+    ORDER BY rowid DESC LIMIT ${slot("limit")}`;
+});
 
 /** Statistics over all passages. */
 export type IndexTotals = {
