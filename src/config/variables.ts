@@ -18,6 +18,8 @@ export const userVariables = {
     "Secret of the OIDC client in `oidc`. It is read here and in your own settings only, never from scriptorium.yaml.",
   SCRIPTORIUM_TRUSTED_FOLDERS:
     "Folders, separated as in `PATH`, whose workspaces may use every setting without `scriptorium allow`; for CI and containers.",
+  SCRIPTORIUM_TRUSTED_PROXIES:
+    "Addresses or networks of reverse proxies, separated by commas. Overrides `trusted_proxies` in scriptorium.yaml.",
   SCRIPTORIUM_MODEL_FOLDER:
     "Folder of the local embedding model. The default is `scriptorium/models` in `XDG_CACHE_HOME` or `~/.cache`.",
   SCRIPTORIUM_TOKEN:
