@@ -4,8 +4,10 @@ import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { parse } from "yaml";
 import { knownVariables, userVariables } from "../src/config/variables.ts";
+import { serve } from "./support/commands.ts";
 import { freePort, overTls, publicUrl, startNginx } from "./support/nginx.ts";
 import { skipNow } from "./support/programs.ts";
+import { ask } from "./support/requests.ts";
 import { newWorkspace, temporaryFolder, testEnvironment } from "./support/workspace.ts";
 
 const folder = new URL("../deploy/", import.meta.url).pathname;
@@ -186,3 +188,29 @@ test("M15: the commands of the compose file work together: a session of one serv
     [null, null],
   ]);
 }, 120_000);
+
+test("O5: every metric that the dashboard asks for is in /metrics", async () => {
+  const { root } = await newWorkspace({ engine: "postgres" });
+  const { url, token } = await serve(root);
+  const { text } = await ask(url, "/metrics", { token });
+  const dashboard = JSON.parse(read("grafana-dashboard.json")) as {
+    panels: { title: string; targets: { expr: string }[] }[];
+    templating: { list: { query: string | { query: string } }[] };
+  };
+  const queries = [
+    ...dashboard.panels.flatMap(({ targets }) => targets.map(({ expr }) => expr)),
+    ...dashboard.templating.list.map(({ query }) => (typeof query === "string" ? query : query.query)),
+  ];
+  const asked = new Set(queries.flatMap((query) => query.match(/scriptorium_\w+/g) ?? []));
+  expect(asked.size).toBeGreaterThanOrEqual(9);
+  const known = new Set([...text.matchAll(/^# TYPE (\w+) /gm)].map(([, name]) => name));
+  const missing = [...asked].filter((name) => !known.has(name));
+  expect(missing).toEqual([]);
+  for (const line of [
+    /^scriptorium_claims\{state="held"\} 0$/m,
+    /^scriptorium_claims\{state="expired"\} 0$/m,
+    /^scriptorium_queue\{state="(git|search|jobs|gates)"\} \d+$/m,
+    /^scriptorium_database_connections\{state="busy"\} \d+$/m,
+  ])
+    expect(text).toMatch(line);
+});

@@ -97,5 +97,7 @@ export function trustedProxiesIn({ SCRIPTORIUM_TRUSTED_PROXIES: text }: Environm
   if (text === undefined || text === "") return ok(undefined);
   const list = text.split(",").map((one) => one.trim());
   const wrong = list.find((one) => parseNetwork(one) === undefined);
-  return wrong === undefined ? ok(list) : refuse("invalid", `SCRIPTORIUM_TRUSTED_PROXIES: ${notANetwork}, not ${wrong}`);
+  return wrong === undefined
+    ? ok(list)
+    : refuse("invalid", `SCRIPTORIUM_TRUSTED_PROXIES: ${notANetwork}, not ${wrong}`);
 }

@@ -47,6 +47,9 @@ export async function openPostgres(url: string): Promise<Database> {
     },
     snapshot: (work) => db.transaction().setIsolationLevel("repeatable read").setAccessMode("read only").execute(work),
     onChange: watch.onChange,
+    connections: () => ({
+      ...{ busy: pool.totalCount - pool.idleCount, idle: pool.idleCount, waiting: pool.waitingCount },
+    }),
     stamp: () => undefined,
     trouble: () => undefined,
     async close() {
