@@ -44,7 +44,7 @@ describe("M15: the deployment files", () => {
       for (const name of ["RestrictNamespaces", "ProtectKernelTunables", "ProtectProc", "MemoryDenyWriteExecute"])
         expect([unit, settings.some((line) => line.startsWith(`${name}=`))]).toEqual([unit, false]);
       if (!existsSync("/usr/bin/systemd-analyze")) continue;
-      execFileSync("systemd-analyze", ["verify", join(folder, "systemd", unit)], { stdio: "pipe" });
+      execFileSync("/usr/bin/systemd-analyze", ["verify", join(folder, "systemd", unit)], { stdio: "pipe" });
     }
     if (!existsSync("/usr/bin/systemd-analyze")) skipNow("systemd-analyze is not installed; the rest of the test ran");
   });

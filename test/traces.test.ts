@@ -149,15 +149,28 @@ test("O5: a model call is a span of its agent, and a program's one reservation i
   };
   const at = "2026-11-18T10:00:05.000Z";
   const calls = [
-    { id: "s-1", model: "m-1", tokens: 400, usd: 0.004, at, settled_at: "2026-11-18T10:00:09.000Z", state: "settled" as const },
+    {
+      id: "s-1",
+      model: "m-1",
+      tokens: 400,
+      usd: 0.004,
+      at,
+      settled_at: "2026-11-18T10:00:09.000Z",
+      state: "settled" as const,
+    },
     { id: "s-2", model: "m-1", tokens: null, usd: null, at, settled_at: null, state: "reserved" as const },
   ];
   const [agent, ...chats] = agentSpans({ context, attempt: undefined, calls, tools: [] });
   expect(agent).toMatchObject({ name: "invoke_agent pm", error: undefined });
   expect(agent?.attributes).toMatchObject({ "gen_ai.usage.input_tokens": 900, "gen_ai.usage.output_tokens": 80 });
-  expect(chats.map(({ name, parent, isClient, attributes }) => [name, parent, isClient, attributes["gen_ai.operation.name"]])).toEqual([
-    ["chat m-1", agent?.id, true, "chat"],
-  ]);
+  expect(
+    chats.map(({ name, parent, isClient, attributes }) => [
+      name,
+      parent,
+      isClient,
+      attributes["gen_ai.operation.name"],
+    ]),
+  ).toEqual([["chat m-1", agent?.id, true, "chat"]]);
   const program = agentSpans({ context: { ...context, runner: "claude" }, attempt: undefined, calls, tools: [] });
   expect(program.map(({ name }) => name)).toEqual(["invoke_agent pm"]);
 });
