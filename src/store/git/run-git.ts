@@ -105,6 +105,7 @@ const takesValue = new Set(["-c", "-C", "--git-dir", "--work-tree"]);
 export const isContentFree = (args: string[]) => contentFree.has(commandIn(args));
 const contentFree = new Set([
   "config",
+  "count-objects",
   "for-each-ref",
   "init",
   "rev-parse",
@@ -131,6 +132,7 @@ const commands: Record<string, string[]> = {
   diff: [...rawDiff, "--no-color", "--submodule=short", "--ignore-submodules=dirty"],
   "diff-tree": rawDiff,
   "fast-import": [],
+  "count-objects": [],
   "for-each-ref": [],
   "hash-object": [],
   init: [],
