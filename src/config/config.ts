@@ -4,6 +4,7 @@ import * as z from "zod";
 import { ok, type Result, refuse } from "../kernel/result.ts";
 import { readYaml } from "../kernel/yaml.ts";
 import type { DatabaseAddress } from "../store/database.ts";
+import { defaultLimits } from "../store/postgres/limits.ts";
 import { type CrewConfig, crewBlock } from "./crew.ts";
 import { cacheFolder, configName, type Environment, stateFolderOf } from "./environment.ts";
 import { type NetworkMode, networkHosts, networkMode } from "./network.ts";
@@ -99,6 +100,32 @@ const agentBlock = z.strictObject({
     .describe("Folder of the agents' logs; `.scriptorium/agent-logs` if left out, no log files if empty"),
 });
 
+const postgresUrl = z.string().regex(/^postgres(ql)?:\/\//, "expected a PostgreSQL URL such as postgres://host/name");
+
+const postgresqlBlock = z
+  .strictObject({
+    listen: postgresUrl
+      .optional()
+      .describe(
+        "Address of the server itself, for LISTEN, where `database` is a pooler such as PgBouncer. The variable `SCRIPTORIUM_DATABASE_LISTEN_URL` overrides it",
+      ),
+    connections: z
+      .int()
+      .min(2)
+      .max(200)
+      .default(defaultLimits.connections)
+      .describe("Maximum number of connections of one process, apart from the one that listens"),
+    connect_timeout: duration.default("5s").describe("Time limit for opening a connection"),
+    statement_timeout: duration
+      .default("1m")
+      .describe("Time limit of one statement, with its wait for locks. Migrations, rebuilds and moves have none"),
+    retry_timeout: duration
+      .default("5s")
+      .describe("How long a call waits for a database that was lost, before it fails"),
+    start_timeout: duration.default("30s").describe("How long a process that starts waits for the database"),
+  })
+  .prefault({});
+
 const searchKeys = z.strictObject({
   embeddings: z
     .strictObject({
@@ -138,6 +165,7 @@ export const configFile = z.strictObject({
     .describe(
       "`sqlite` (a file in `.scriptorium/`), or a PostgreSQL address. The variable `SCRIPTORIUM_DATABASE_URL` overrides it",
     ),
+  postgresql: postgresqlBlock.describe("Connections to PostgreSQL"),
   book_branch: branchName
     .optional()
     .describe(
@@ -268,6 +296,7 @@ export function loadConfig(root: string, env: Environment): Result<Config> {
   const isOwn = (path: readonly string[]) =>
     isSetIn(settings, path) ||
     (path[0] === "database" && env.SCRIPTORIUM_DATABASE_URL !== undefined) ||
+    (path.join(".") === "postgresql.listen" && env.SCRIPTORIUM_DATABASE_LISTEN_URL !== undefined) ||
     (path[0] === "base_url" && baseUrl.value !== undefined) ||
     (path[0] === "trusted_proxies" && proxies.value !== undefined);
   const stateFolder = stateFolderOf(root);
@@ -279,7 +308,9 @@ export function loadConfig(root: string, env: Environment): Result<Config> {
     sources: value.sources,
     store: value.store === "files" || value.store === "database" ? value.store : "module",
     storeModule: value.store.startsWith(".") ? value.store : undefined,
-    database: url ? { engine: "postgres", url } : { engine: "sqlite", file: join(stateFolder, "scriptorium.db") },
+    database: url
+      ? postgresAt(url, value.postgresql, env)
+      : { engine: "sqlite", file: join(stateFolder, "scriptorium.db") },
     bookBranch: value.book_branch,
     claims: { strategy: value.claims.strategy, leaseMs: value.claims.lease_seconds * 1000 },
     crew: value.crew,
@@ -301,6 +332,19 @@ export function loadConfig(root: string, env: Environment): Result<Config> {
     own: { file, keys: keysSetIn(all) },
   });
 }
+
+const postgresAt = (url: string, block: z.infer<typeof postgresqlBlock>, env: Environment): DatabaseAddress => ({
+  engine: "postgres",
+  url,
+  listenUrl: env.SCRIPTORIUM_DATABASE_LISTEN_URL ?? block.listen,
+  limits: {
+    connections: block.connections,
+    connectMs: milliseconds(block.connect_timeout),
+    statementMs: milliseconds(block.statement_timeout),
+    retryMs: milliseconds(block.retry_timeout),
+    startMs: milliseconds(block.start_timeout),
+  },
+});
 
 const agentFrom = (block: z.infer<typeof agentBlock>, root: string, stateFolder: string): AgentConfig => ({
   author: { name: block.author_name, email: block.author_email },

@@ -9,6 +9,8 @@ export const userVariables = {
     "Secret of the claim that `scribe`, `scriptorium mcp --task` and `scriptorium task release` write under. Unlike `--secret`, it is not visible in the list of processes.",
   SCRIPTORIUM_DATABASE_URL:
     "PostgreSQL address. Overrides `database` in scriptorium.yaml, so that the password need not be in git.",
+  SCRIPTORIUM_DATABASE_LISTEN_URL:
+    "PostgreSQL address for LISTEN, where `SCRIPTORIUM_DATABASE_URL` is a pooler. Overrides `postgresql.listen` in scriptorium.yaml.",
   SCRIPTORIUM_DEBUG: "Any value prints the stack trace of an unexpected error.",
   SCRIPTORIUM_EMBEDDINGS_KEY: "API key of the embedding server in `search.embeddings`.",
   SCRIPTORIUM_HOOK_MS:

@@ -81,7 +81,11 @@ export async function openServer(
   const certificate = config.tls && openCertificate(config.tls, config.root, log);
   if (config.agent && config.trust.check("agents").ok) unwrap(setUpAgent(config));
   const token = workspaceToken(join(config.stateFolder, "token"));
-  const app = await openApp(config, { log, host: { background: true } });
+  const app = await openApp(config, {
+    log,
+    host: { background: true },
+    tellProgress: (line) => void process.stderr.write(`scriptorium: ${line}\n`),
+  });
   const stopping = new AbortController();
   const owner = await ownerOf(app);
   const address = await browserAddress(app.db);

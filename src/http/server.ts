@@ -10,6 +10,7 @@ import { guard } from "./guard.ts";
 import { openLoopDelay } from "./loop-delay.ts";
 import { oidcSignIn } from "./oidc.ts";
 import { passkeyCeremonies } from "./passkeys.ts";
+import { readiness } from "./readiness.ts";
 import { renderedRoutes } from "./rendered.ts";
 import { openRenderer } from "./renderer.ts";
 import { type Principal, signIn } from "./sign-in.ts";
@@ -38,14 +39,7 @@ export function httpServer(app: App, { token, owner, cookie, reach, stopping }: 
 
   server.use(guard(reach));
   server.get("/healthz", (c) => c.json({ status: "ok" }));
-  // Without a token: it says that writes are refused, and not which file is missing.
-  server.get("/readyz", (c) => {
-    if (app.db.trouble() !== undefined)
-      return c.json({ status: "not_ready", reason: "the database was deleted or replaced; restart the server" }, 503);
-    const { restart, invalid } = app.config.unused();
-    const status = restart.length > 0 ? "restart_needed" : "ready";
-    return c.json({ status, restart_needed: restart, config: invalid ? "invalid" : "valid" });
-  });
+  server.get("/readyz", readiness(app));
   server.route("/", assetRoutes());
   server.route("/", signing.routes);
   server.use(async (c, next) => {
