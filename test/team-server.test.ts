@@ -2,7 +2,7 @@ import { copyFileSync, existsSync, readFileSync } from "node:fs";
 import { request as plainRequest } from "node:http";
 import { join } from "node:path";
 import { connect as connectTls } from "node:tls";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { arrivals } from "../src/http/arrival.ts";
 import { listenHost } from "../src/http/listening.ts";
 import { signInLimit } from "../src/http/sign-in-limit.ts";
