@@ -13,7 +13,7 @@ export const tableSizes: Record<Database["engine"], (query: Query) => Promise<{ 
     const { rows } = await sql<{ name: string; bytes: number }>`
       SELECT coalesce(m.tbl_name, s.name) AS name, sum(s.pgsize) AS bytes
       FROM dbstat s LEFT JOIN sqlite_master m ON m.name = s.name
-      WHERE s.aggregate GROUP BY 1`.execute(query);
+      WHERE s.aggregate = 1 GROUP BY 1`.execute(query);
     return rows.map(({ name, bytes }) => ({ name, bytes: Number(bytes) }));
   },
 };
