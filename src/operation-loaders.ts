@@ -55,6 +55,7 @@ const setupAgent = () => import("./setup/agent/operations.ts");
 const doctor = () => import("./doctor/doctor.ts");
 const doctorAcknowledge = () => import("./doctor/acknowledge.ts");
 const doctorRepair = () => import("./doctor/fix.ts");
+const doctorSizes = () => import("./doctor/sizes.ts");
 const doctorStatus = () => import("./doctor/status.ts");
 
 /**
@@ -223,6 +224,7 @@ export const loaders = {
   configure_agent: pick(setupAgent, "configureAgent"),
   test_agent: pick(setupAgent, "testAgent"),
   status: pick(doctorStatus, "status"),
+  show_sizes: pick(doctorSizes, "showSizes"),
   doctor: pick(doctor, "doctor"),
   doctor_fix: pick(doctorRepair, "doctorFix"),
   acknowledge_finding: pick(doctorAcknowledge, "acknowledgeFinding"),

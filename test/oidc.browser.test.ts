@@ -1,19 +1,10 @@
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { describe, expect, test } from "vitest";
 import { expectAccessible, savePicture, sideways, visit } from "./support/browsing.ts";
 import { serve } from "./support/commands.ts";
 import { startProvider } from "./support/identity-provider.ts";
+import { freePort } from "./support/nginx.ts";
 import { needs } from "./support/programs.ts";
 import { newWorkspace } from "./support/workspace.ts";
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((done) => server.close(done));
-  return port;
-}
 
 describe("sign-in with an identity provider in a browser", needs("chromium"), () => {
   test("M15: one click signs in at the provider and comes back to the page; a refusal is explained", async () => {
@@ -39,7 +30,7 @@ describe("sign-in with an identity provider in a browser", needs("chromium"), ()
 
     provider.person = { sub: "u-1", name: "Ada L.", groups: ["others"] };
     await button.click();
-    await page.getByText("no group of yours has access here").waitFor();
+    await page.getByText("but no group of yours has access here").waitFor();
     await savePicture(page, "sign-in-refused");
     expect(new URL(page.url()).search).toBe("");
 

@@ -1,8 +1,7 @@
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { describe, expect, test } from "vitest";
 import { scriptorium, serve } from "./support/commands.ts";
 import { type IdentityProvider, type Lie, startProvider } from "./support/identity-provider.ts";
+import { freePort } from "./support/nginx.ts";
 import { type Answer, ask, type SessionHeaders } from "./support/requests.ts";
 import { newWorkspace, sampledEngines } from "./support/workspace.ts";
 
@@ -15,15 +14,6 @@ const mapping = `
     writers: collaborator
     "*": admin
 `;
-
-/** A port that is free now: the provider is told the address of the server before the server runs. */
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((done) => server.close(done));
-  return port;
-}
 
 async function team(engine: (typeof sampledEngines)[number], more = "") {
   const provider = await startProvider();

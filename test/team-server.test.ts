@@ -1,20 +1,17 @@
-import { execFileSync, spawn } from "node:child_process";
-import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { createServer, request as plainRequest } from "node:http";
-import { Agent, request as tlsRequest } from "node:https";
-import type { AddressInfo } from "node:net";
+import { copyFileSync, existsSync, readFileSync } from "node:fs";
+import { request as plainRequest } from "node:http";
 import { join } from "node:path";
 import { connect as connectTls } from "node:tls";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { arrivals } from "../src/http/arrival.ts";
 import { listenHost } from "../src/http/listening.ts";
 import { signInLimit } from "../src/http/sign-in-limit.ts";
 import { scriptoriumProcess, serve, start } from "./support/commands.ts";
+import { certificateIn, firstPiece, freePort, overTls, publicUrl, startNginx } from "./support/nginx.ts";
 import { skipNow } from "./support/programs.ts";
 import { type Answer, ask } from "./support/requests.ts";
 import { newWorkspace, temporaryFolder, untrusted } from "./support/workspace.ts";
 
-const publicUrl = "https://wiki.example.org";
 const behindProxy = (proxy = "127.0.0.2") => `base_url: ${publicUrl}\ntrusted_proxies: [${proxy}]\n`;
 
 /** What nginx sends for a browser at the public address. */
@@ -212,15 +209,6 @@ describe("M15: where the server listens", () => {
   });
 });
 
-/** A self-signed certificate; each call makes another. */
-function certificateIn(folder: string, name: string): { certificate: string; key: string } {
-  const [certificate, key] = [join(folder, `${name}.pem`), join(folder, `${name}.key`)];
-  const subject = ["-subj", "/CN=wiki.example.org", "-addext", "subjectAltName=DNS:wiki.example.org"];
-  const made = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"];
-  execFileSync("openssl", [...made, ...subject, "-keyout", key, "-out", certificate], { stdio: "ignore" });
-  return { certificate, key };
-}
-
 const fingerprint = (port: number) =>
   new Promise<string>((done, fail) => {
     const socket = connectTls(
@@ -254,98 +242,6 @@ test("M15: with a certificate the server speaks TLS itself, and a renewed one is
   expect(renewed.status).toBe(200);
 }, 60_000);
 
-type Streamed = { status: number; first: string; headers: Answer["headers"] };
-
-/** A request as a browser sends it; the certificate is checked. */
-function overTls(
-  port: number,
-  path: string,
-  options: { method?: string; headers?: Record<string, string>; body?: object },
-  ca: Buffer,
-): Promise<Answer> {
-  return new Promise((done, fail) => {
-    const outgoing = tlsRequest(tlsOptions(port, path, options, ca), (response) => {
-      let text = "";
-      response.on("data", (chunk) => (text += chunk));
-      response.on("end", () =>
-        done({ status: response.statusCode ?? 0, headers: response.headers, text, json: () => JSON.parse(text) }),
-      );
-    });
-    outgoing.on("error", fail);
-    outgoing.end(options.body && JSON.stringify(options.body));
-  });
-}
-
-function firstPiece(port: number, path: string, headers: Record<string, string>, ca: Buffer): Promise<Streamed> {
-  return new Promise((done, fail) => {
-    const outgoing = tlsRequest(tlsOptions(port, path, { headers }, ca), (response) => {
-      response.once("data", (chunk) => {
-        done({ status: response.statusCode ?? 0, first: String(chunk), headers: response.headers });
-        outgoing.destroy();
-      });
-    });
-    outgoing.on("error", fail);
-    outgoing.end();
-  });
-}
-
-const tlsOptions = (
-  port: number,
-  path: string,
-  { method = "GET", headers = {}, body }: { method?: string; headers?: Record<string, string>; body?: object },
-  ca: Buffer,
-) => ({
-  ...{ host: "127.0.0.1", port, path, method, ca, servername: "wiki.example.org", agent: new Agent() },
-  headers: {
-    host: new URL(publicUrl).host,
-    ...(body ? { "content-type": "application/json" } : {}),
-    ...headers,
-  },
-});
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((done) => server.close(done));
-  return port;
-}
-
-/** The shipped configuration, with the addresses of the test; `edit` changes it further. */
-async function startNginx(serverPort: number, edit = (text: string) => text) {
-  const folder = temporaryFolder();
-  const { certificate, key } = certificateIn(folder, "proxy");
-  const [port, plain] = [await freePort(), await freePort()];
-  const shipped = readFileSync(new URL("../deploy/nginx.conf", import.meta.url), "utf8");
-  const site = edit(shipped)
-    .replace("listen 80;", `listen 127.0.0.1:${plain};`)
-    .replace("listen 443 ssl;", `listen 127.0.0.1:${port} ssl;`)
-    .replace(/ssl_certificate .*;/, `ssl_certificate ${certificate};`)
-    .replace(/ssl_certificate_key .*;/, `ssl_certificate_key ${key};`)
-    .replaceAll("$http_host", "wiki.example.org")
-    .replace("server 127.0.0.1:4750;", `server 127.0.0.1:${serverPort};`);
-  for (const name of ["logs", "tmp"]) mkdirSync(join(folder, name));
-  const paths = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
-    .map((name) => `${name}_temp_path ${folder}/tmp/${name};`)
-    .join("\n");
-  const config = `daemon off; master_process off; pid ${folder}/pid; error_log ${folder}/logs/error.log;
-events {}
-http { access_log off; ${paths}
-${site} }`;
-  writeFileSync(join(folder, "nginx.conf"), config);
-  const child = spawn("/usr/sbin/nginx", ["-p", folder, "-c", join(folder, "nginx.conf")], { stdio: "pipe" });
-  const ended = new Promise((done) => child.once("close", done));
-  onTestFinished(async () => {
-    child.kill("SIGTERM");
-    await ended;
-  });
-  const ca = readFileSync(certificate);
-  await expect
-    .poll(() => overTls(port, "/healthz", {}, ca).then(({ status }) => status, String), { timeout: 10_000 })
-    .toBe(200);
-  return { port, plain, ca };
-}
-
 describe("M15: through a real nginx with the shipped configuration", () => {
   test.each([
     ["as shipped", (text: string) => text],
@@ -357,7 +253,7 @@ describe("M15: through a real nginx with the shipped configuration", () => {
         skipNow("nginx is not installed; install it with `apt-get install -y nginx-light`");
       const { root, app } = await newWorkspace({ config: behindProxy("127.0.0.1") });
       const { url, token, onceLink } = await serve(root);
-      const { port, plain, ca } = await startNginx(Number(new URL(url).port), edit);
+      const { port, plain, ca } = await startNginx("upstream.conf", [["127.0.0.1:4750", new URL(url).host]], edit);
       expect(onceLink.startsWith(`${publicUrl}/?code=`)).toBe(true);
 
       const code = new URL(onceLink).searchParams.get("code");

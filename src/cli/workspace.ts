@@ -1,24 +1,42 @@
 import { Command } from "@commander-js/extra-typings";
+import { showSizes } from "../doctor/sizes.ts";
 import { status } from "../doctor/status.ts";
 import { type Common, report } from "./session.ts";
-import { plural } from "./text.ts";
+import { inertly, plural } from "./text.ts";
 
 export const statusCommand = (common: () => Common) =>
   new Command("status")
     .description(status.summary)
-    .action(() =>
-      report(common(), status, {}, (s) =>
-        [
-          `${s.name} in ${s.root}`,
-          `${plural(s.written, "entry", "entries")} written of ${s.entries}, ${plural(s.sources, "source")}`,
-          `entries in ${s.store}, ${s.database}`,
-          s.open_proposals > 0
-            ? `${plural(s.open_proposals, "proposal")} waiting for you: scriptorium proposal list`
-            : "nothing to review",
-          ...(s.settings_to_allow > 0
-            ? [`${plural(s.settings_to_allow, "setting")} not allowed yet: scriptorium allow`]
-            : []),
-          ...(s.unrecorded > 0 ? [`${plural(s.unrecorded, "version")} not in git yet`] : []),
-        ].join("\n"),
-      ),
-    );
+    .option("--sizes", "show how much space the database, git, logs and working folders take")
+    .action(({ sizes }) => (sizes ? reportSizes(common()) : reportStatus(common())));
+
+const reportStatus = (common: Common) =>
+  report(common, status, {}, (s) =>
+    [
+      `${s.name} in ${s.root}`,
+      `${plural(s.written, "entry", "entries")} written of ${s.entries}, ${plural(s.sources, "source")}`,
+      `entries in ${s.store}, ${s.database}`,
+      s.open_proposals > 0
+        ? `${plural(s.open_proposals, "proposal")} waiting for you: scriptorium proposal list`
+        : "nothing to review",
+      ...(s.settings_to_allow > 0
+        ? [`${plural(s.settings_to_allow, "setting")} not allowed yet: scriptorium allow`]
+        : []),
+      ...(s.unrecorded > 0 ? [`${plural(s.unrecorded, "version")} not in git yet`] : []),
+    ].join("\n"),
+  );
+
+const reportSizes = (common: Common) =>
+  report(common, showSizes, {}, ({ database, git, folders }) =>
+    [...rowsOf("database", database), ...rowsOf("git", git), ...rowsOf(".scriptorium", folders)].join("\n"),
+  );
+
+const rowsOf = (head: string, parts: { name: string; bytes: number }[]) => [
+  `${head}: ${bytesText(parts.reduce((sum, { bytes }) => sum + bytes, 0))}`,
+  ...parts
+    .filter(({ bytes }) => bytes > 0)
+    .map(({ name, bytes }) => `  ${bytesText(bytes).padStart(10)}  ${inertly(name)}`),
+];
+
+const bytesText = (bytes: number) =>
+  bytes < 1024 * 1024 ? `${Math.ceil(bytes / 1024)} KiB` : `${(bytes / 1024 / 1024).toFixed(1)} MiB`;

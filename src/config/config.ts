@@ -11,7 +11,7 @@ import { type NetworkMode, networkHosts, networkMode } from "./network.ts";
 import { type OidcConfig, oidcBlock, ownOidcBlock, withoutSecret } from "./oidc.ts";
 import { type PersonaDefinition, personaList } from "./persona.ts";
 import { type SandboxConfig, sandboxKeys } from "./sandbox.ts";
-import { baseUrlIn, serverKeys } from "./server.ts";
+import { baseUrlIn, serverKeys, trustedProxiesIn } from "./server.ts";
 import { type SessionConfig, sessionBlock } from "./session.ts";
 import { type SettingsTrust, settingsTrust } from "./settings-trust.ts";
 import { sensitiveSettings } from "./trust/settings.ts";
@@ -295,11 +295,14 @@ export function loadConfig(root: string, env: Environment): Result<Config> {
   const value = merged?.data ?? read.value.value;
   const baseUrl = baseUrlIn(env);
   if (!baseUrl.ok) return baseUrl;
+  const proxies = trustedProxiesIn(env);
+  if (!proxies.ok) return proxies;
   const isOwn = (path: readonly string[]) =>
     isSetIn(settings, path) ||
     (path[0] === "database" && env.SCRIPTORIUM_DATABASE_URL !== undefined) ||
     (path.join(".") === "postgresql.listen" && env.SCRIPTORIUM_DATABASE_LISTEN_URL !== undefined) ||
-    (path[0] === "base_url" && baseUrl.value !== undefined);
+    (path[0] === "base_url" && baseUrl.value !== undefined) ||
+    (path[0] === "trusted_proxies" && proxies.value !== undefined);
   const stateFolder = stateFolderOf(root);
   const url = env.SCRIPTORIUM_DATABASE_URL ?? (value.database === "sqlite" ? undefined : value.database);
   return ok({
@@ -324,7 +327,7 @@ export function loadConfig(root: string, env: Environment): Result<Config> {
     port: value.port,
     host: value.host === "localhost" ? undefined : value.host,
     baseUrl: baseUrl.value ?? value.base_url,
-    trustedProxies: value.trusted_proxies,
+    trustedProxies: proxies.value ?? value.trusted_proxies,
     tls: value.tls,
     oidc: value.oidc && { ...value.oidc, clientSecret: env.SCRIPTORIUM_OIDC_CLIENT_SECRET || secret },
     stateFolder,

@@ -19,9 +19,11 @@ const baseUrl = z
   .refine((text) => originOf(text) !== undefined, notAnAddress)
   .transform((text) => originOf(text) ?? text);
 
+const notANetwork = "expected an address or a network such as 10.0.0.0/8";
+
 /** `10.0.0.0/8`, or one address. */
 const network = z.string().refine((text) => parseNetwork(text) !== undefined, {
-  error: "expected an address or a network such as 10.0.0.0/8",
+  error: notANetwork,
 });
 
 function parseNetwork(text: string): { address: string; bits: number; family: "ipv4" | "ipv6" } | undefined {
@@ -88,4 +90,14 @@ export function baseUrlIn({ SCRIPTORIUM_BASE_URL: text }: Environment): Result<s
   if (text === undefined || text === "") return ok(undefined);
   const origin = originOf(text);
   return origin === undefined ? refuse("invalid", `SCRIPTORIUM_BASE_URL: ${notAnAddress}, not ${text}`) : ok(origin);
+}
+
+/** `SCRIPTORIUM_TRUSTED_PROXIES`, separated by commas; undefined if it is not set. */
+export function trustedProxiesIn({ SCRIPTORIUM_TRUSTED_PROXIES: text }: Environment): Result<string[] | undefined> {
+  if (text === undefined || text === "") return ok(undefined);
+  const list = text.split(",").map((one) => one.trim());
+  const wrong = list.find((one) => parseNetwork(one) === undefined);
+  return wrong === undefined
+    ? ok(list)
+    : refuse("invalid", `SCRIPTORIUM_TRUSTED_PROXIES: ${notANetwork}, not ${wrong}`);
 }

@@ -20,6 +20,8 @@ export const userVariables = {
     "Secret of the OIDC client in `oidc`. It is read here and in your own settings only, never from scriptorium.yaml.",
   SCRIPTORIUM_TRUSTED_FOLDERS:
     "Folders, separated as in `PATH`, whose workspaces may use every setting without `scriptorium allow`; for CI and containers.",
+  SCRIPTORIUM_TRUSTED_PROXIES:
+    "Addresses or networks of reverse proxies, separated by commas. Overrides `trusted_proxies` in scriptorium.yaml.",
   SCRIPTORIUM_MODEL_FOLDER:
     "Folder of the local embedding model. The default is `scriptorium/models` in `XDG_CACHE_HOME` or `~/.cache`.",
   SCRIPTORIUM_TOKEN:
@@ -40,6 +42,10 @@ export const knownVariables = {
   OPENAI_API_KEY: "API key of the provider `openai`, and of Codex when it runs for a crew.",
   CLAUDE_PROJECT_DIR: "Folder in which `scriptorium hook` looks for the workspace; Claude Code sets it.",
   EDITOR: "Editor for `scriptorium plan --open`. `VISUAL` overrides it.",
+  OTEL_EXPORTER_OTLP_ENDPOINT:
+    "Address of an OpenTelemetry collector (OTLP over HTTP). `scriptorium serve` sends traces of runs to it.",
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: "Overrides `OTEL_EXPORTER_OTLP_ENDPOINT` for traces, with the whole path.",
+  OTEL_EXPORTER_OTLP_HEADERS: "Headers for the collector, as in `authorization=Bearer%20…`.",
   XDG_CONFIG_HOME: "Parent folder of `scriptorium/config.yaml`, your own settings. The default is `~/.config`.",
   XDG_STATE_HOME:
     "Parent folder of `scriptorium/allowed`, the settings that you allowed. The default is `~/.local/state`.",

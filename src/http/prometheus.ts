@@ -2,7 +2,7 @@ import { Gauge, Registry } from "prom-client";
 import type { App } from "../app.ts";
 import { metricsOf } from "../crew/report/metrics.ts";
 import type { PoolCounts } from "../kernel/threads/thread-pool.ts";
-import { countByState } from "../store/queries/counts.ts";
+import { countByState, countClaims, countQueues } from "../store/queries/counts.ts";
 import type { LoopDelay } from "./loop-delay.ts";
 
 export const contentType = Registry.PROMETHEUS_CONTENT_TYPE;
@@ -24,6 +24,12 @@ export async function prometheusText(app: App, rendering: PoolCounts, loop: Loop
   }
   count("scriptorium_tasks", "tasks by state", await countByState(app.db.read, "tasks"));
   count("scriptorium_runs", "runs by state", await countByState(app.db.read, "runs"));
+  const claims = await countClaims(app.db.read, app.db.engine);
+  count("scriptorium_claims", "claims on tasks; an expired one goes to the next worker", byState(claims));
+  count("scriptorium_queue", "what waits in each queue", await countQueues(app.db.read));
+  const connections = app.db.connections?.();
+  if (connections)
+    count("scriptorium_database_connections", "connections to PostgreSQL, and waiting queries", byState(connections));
   const pool = (name: string, what: string, { threads, running, waiting, ...settled }: PoolCounts) => {
     const load = { idle: threads - running, busy: running };
     count(`scriptorium_${name}_threads`, `${what} threads by state`, byState(load));

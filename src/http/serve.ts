@@ -27,6 +27,7 @@ import { openCertificate } from "./certificate.ts";
 import { close, type ListenOptions, listen, listenHost } from "./listening.ts";
 import { openLog } from "./open-log.ts";
 import { httpServer } from "./server.ts";
+import { traceAddress } from "./trace-address.ts";
 import { startUpkeep } from "./upkeep.ts";
 
 const warmAfterMs = 500;
@@ -110,6 +111,7 @@ export async function openServer(
   const watching = await Promise.all([watchEntries(app), watchPages(app)]);
   const upkeep = startUpkeep(app);
   const anchors = keepAnchors(app);
+  const traces = await openTraces(app);
   const agentSocket = await openAgentSocket(app);
   const recorded = recordPort(config.stateFolder, bound);
   const isOnLoopback = host === undefined || /^(0\.0\.0\.0|::)$/.test(host);
@@ -133,6 +135,7 @@ export async function openServer(
       await app.host.stop();
       await Promise.all(watching.map((watch) => watch.stop()));
       await anchors.stop();
+      await traces?.stop();
       await upkeep.stop();
       await app.close();
     },
@@ -176,6 +179,12 @@ function announce(json: boolean, config: Config, { url, token, link, fallbackLin
   process.stdout.write(
     `${spellHidden(config.name)} is running at\n\n  ${link}\n\nOpen the link to sign in. ${valid}\n${safari}Press Ctrl-C to stop.\n`,
   );
+}
+
+/** Only with a collector: its libraries are not loaded otherwise. */
+async function openTraces(app: App): Promise<{ stop(): Promise<void> } | undefined> {
+  const address = traceAddress(app.config.environment);
+  return address && (await import("./traces.ts")).startTraces(app, address);
 }
 
 async function codeForOwner(app: App, { name }: Person): Promise<string> {

@@ -34,8 +34,6 @@ export function signInLimit(now: () => number = Date.now) {
   };
 }
 
-export type SignInLimit = ReturnType<typeof signInLimit>;
-
 /** The first 64 bits of an IPv6 address, with the groups that `::` leaves out. */
 function groupOf(client: string): string {
   if (!isIPv6(client)) return client;

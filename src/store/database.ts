@@ -30,6 +30,8 @@ export interface Database {
   snapshot<T>(work: (query: Query) => Promise<T>): Promise<T>;
   /** The reason why writes are refused from now on, if any: the file of the database is gone. */
   trouble(): string | undefined;
+  /** Connections of this process to the server by state, and queries that wait for one; undefined without a server. */
+  connections?(): { busy: number; idle: number; waiting: number };
   /** Asks the database; throws if it does not answer. */
   health(): Promise<Health>;
   close(): Promise<void>;

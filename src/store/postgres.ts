@@ -78,6 +78,7 @@ export async function openPostgres(
           }),
       ),
     onChange: watch.onChange,
+    connections: connections.counts,
     stamp: () => undefined,
     trouble: () => undefined,
     health: () => healthOf(connections),

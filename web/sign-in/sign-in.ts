@@ -63,7 +63,8 @@ async function take({ status, said }: Awaited<ReturnType<typeof post>>, again: W
     return;
   }
   if (status === 409) return ask(said.signed_in_as ?? "", again);
-  show([said.error ?? said.message ?? `The server responded with status ${status}.`]);
+  const error = said.error ?? said.message ?? `the server responded with status ${status}`;
+  show([`${error.charAt(0).toUpperCase()}${error.slice(1)}.`]);
   buttons(providerButton(), passkeyButton());
 }
 

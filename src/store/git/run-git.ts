@@ -105,6 +105,7 @@ const takesValue = new Set(["-c", "-C", "--git-dir", "--work-tree"]);
 export const isContentFree = (args: string[]) => contentFree.has(commandIn(args));
 const contentFree = new Set([
   "config",
+  "count-objects",
   "for-each-ref",
   "init",
   "rev-parse",
@@ -133,6 +134,7 @@ const commands: Record<string, string[]> = {
   "diff-index": rawDiff,
   "diff-tree": rawDiff,
   "fast-import": [],
+  "count-objects": [],
   "for-each-ref": [],
   "hash-object": [],
   "index-pack": [],

@@ -95,6 +95,7 @@ export function openConnections(address: PostgresAddress, limits: Limits) {
     wanted,
     /** Whether a pooler is between this process and the server, as the newest connection shows. */
     hasPooler: () => state.pooler,
+    counts: () => ({ busy: pool.totalCount - pool.idleCount, idle: pool.idleCount, waiting: pool.waitingCount }),
     /** One query on the pool, without retries. */
     async query<R extends pg.QueryResultRow>(text: string, values: unknown[] = []): Promise<R[]> {
       const client = await connect();
