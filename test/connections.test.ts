@@ -60,7 +60,7 @@ describe("connections", needs("postgresql"), () => {
       for (let n = 0; !stop; n++) {
         const line = `${name}-${n}`;
         const path = "/api/entries/decisions/log";
-        const { status, headers, text } = await ask(url, path, { method: "POST", token, body: { content: line } });
+        const { status, headers, text } = await ask(url, path, { method: "POST", token, body: { line } });
         if (status === 200) acknowledged.push(line);
         answers.push({ status, wait: headers["retry-after"], text });
       }
@@ -132,8 +132,8 @@ describe("connections", needs("postgresql"), () => {
     onTestFinished(way.stop);
     const root = await workspaceOn(`${way.url}/${await emptyDatabase()}`);
     const { url, token } = await serveProcess(root);
-    const append = (content: string) =>
-      ask(url, "/api/entries/decisions/log", { method: "POST", token, body: { content } });
+    const append = (line: string) =>
+      ask(url, "/api/entries/decisions/log", { method: "POST", token, body: { line } });
     expect((await append("before")).status).toBe(200);
     way.cut();
     const [written, listed] = await Promise.all([append("meanwhile"), ask(url, "/api/entries", { token })]);
