@@ -132,8 +132,7 @@ describe("connections", needs("postgresql"), () => {
     onTestFinished(way.stop);
     const root = await workspaceOn(`${way.url}/${await emptyDatabase()}`);
     const { url, token } = await serveProcess(root);
-    const append = (line: string) =>
-      ask(url, "/api/entries/decisions/log", { method: "POST", token, body: { line } });
+    const append = (line: string) => ask(url, "/api/entries/decisions/log", { method: "POST", token, body: { line } });
     expect((await append("before")).status).toBe(200);
     way.cut();
     const [written, listed] = await Promise.all([append("meanwhile"), ask(url, "/api/entries", { token })]);

@@ -10,12 +10,12 @@ import { type Pgbouncer, startPgbouncer } from "./support/pgbouncer.ts";
 import { needs } from "./support/programs.ts";
 import { freshDatabase, newWorkspace } from "./support/workspace.ts";
 
-/** The part that `npm test` runs; `npm run prove -- --only pooler` runs the tests of storage through PgBouncer. */
+/** The part that `npm test` runs; `npm run test:pooler` runs the whole tests of storage through PgBouncer. */
 describe("M7: behind PgBouncer in transaction mode", needs("pgbouncer"), () => {
   let pooler: Pgbouncer;
   beforeAll(async () => {
     // Few server connections for many clients, so that clients get each other's.
-    pooler = await startPgbouncer(inject("postgresUrl"), ["default_pool_size = 3"]);
+    pooler = await startPgbouncer(inject("postgresDirectUrl"), ["default_pool_size = 3"]);
   });
   afterAll(() => pooler?.stop());
 
@@ -60,7 +60,7 @@ describe("M7: behind PgBouncer in transaction mode", needs("pgbouncer"), () => {
     const name = await nameOfFresh();
     const db = await opened(name);
     await db.write((tx) => appendEvent(tx, event("one")));
-    const direct = new pg.Client({ connectionString: `${inject("postgresUrl")}/${name}` });
+    const direct = new pg.Client({ connectionString: `${inject("postgresDirectUrl")}/${name}` });
     await direct.connect();
     onTestFinished(() => direct.end());
     const locks =
@@ -78,7 +78,7 @@ describe("M7: behind PgBouncer in transaction mode", needs("pgbouncer"), () => {
 
   test("M7: changes of other processes are heard of by polling, and at once with a listen address", async () => {
     const name = await nameOfFresh();
-    const listenUrl = `${inject("postgresUrl")}/${name}`;
+    const listenUrl = `${inject("postgresDirectUrl")}/${name}`;
     const [polling, listening, writer] = await Promise.all([opened(name), opened(name, { listenUrl }), opened(name)]);
     const heard = new Set<string>();
     const wait = (db: Database, as: string) => new Promise<void>((done) => db.onChange(() => done(void heard.add(as))));
@@ -92,7 +92,7 @@ describe("M7: behind PgBouncer in transaction mode", needs("pgbouncer"), () => {
   });
 
   test("M7: a restart of PgBouncer is a lost connection like any other", async () => {
-    const own = await startPgbouncer(inject("postgresUrl"));
+    const own = await startPgbouncer(inject("postgresDirectUrl"));
     const name = await nameOfFresh();
     const db = await openDatabase({ engine: "postgres", url: `${own.url}/${name}`, limits: { retryMs: 1000 } });
     onTestFinished(() => db.close());
