@@ -20,7 +20,7 @@ function buildPrevious(): string {
     skipNow(`commit ${previous} is not in this clone, which is shallow`);
   }
   execFileSync("git", ["-C", repository, "worktree", "add", "-q", "--detach", folder, previous]);
-  onTestFinished(() => execFileSync("git", ["-C", repository, "worktree", "remove", "--force", folder]));
+  onTestFinished(() => void execFileSync("git", ["-C", repository, "worktree", "remove", "--force", folder]));
   symlinkSync(join(repository, "node_modules"), join(folder, "node_modules"));
   execFileSync(process.execPath, ["scripts/build.mjs"], { cwd: folder, stdio: "ignore" });
   return join(folder, "dist/scriptorium.js");
