@@ -34,7 +34,7 @@ async function main(): Promise<void> {
       args: ["--no-sandbox", "--disable-gpu"],
     });
     place.onLeave(() => browser.close());
-    for (const question of [manyPages, manyTasks]) {
+    for (const question of [manyPages, largePage, manyTasks]) {
       const table = await question(place, browser);
       say(spell(table));
       tables.push(table);
@@ -94,6 +94,52 @@ async function manyPages(place: Place, browser: Browser): Promise<Table> {
       { ...row("a letter typed, until it is painted", typing), target: atMost(50, percentile(typing, 0.95), "ms") },
     ],
     notes: [`${rows} of the tree's rows stand in the document.`],
+  };
+}
+
+/** Markdown of at least so many bytes, with what pages have: headings, lists, tables, code. */
+function longText(prose: (words: number) => string, bytes: number): string {
+  const parts = ["# A page\n"];
+  const code = "```ts\nexport const answer = (question: string) => question.length * 42;\n```\n";
+  const table = "| name | figure |\n|---|---|\n| one | 1 |\n| two | 2 |\n";
+  for (let at = 0, size = 0; size < bytes; at++) {
+    const part = `## Part ${at}\n\n${prose(220)}\n\n- ${prose(8)}\n- ${prose(8)}\n\n${at % 3 ? code : table}`;
+    parts.push(part);
+    size += Buffer.byteLength(part);
+  }
+  return parts.join("\n");
+}
+
+/** A small and a large page open in turn: from the address until the text is painted. */
+async function largePage(place: Place, browser: Browser): Promise<Table> {
+  const prose = proseWriter(9);
+  const [small, large] = [longText(prose, 1_000), longText(prose, 200_000)];
+  const texts = Array.from({ length: 12 }, (_, at): [string, string][] => [
+    [`small${at}`, small.replace("# A page", `# Entry small${at}`)],
+    [`large${at}`, large.replace("# A page", `# Entry large${at}`)],
+  ]);
+  const workspace = await newWorkspace(place, { entries: new Map([["home", "# Entry home\n"], ...texts.flat()]) });
+  await takenIn(workspace);
+  const { page, url } = await signedIn(place, browser, workspace);
+  await page.goto(`${url}/entries/home`);
+  await page.locator("article .prose").waitFor();
+  const took: Record<string, number[]> = { small: [], large: [] };
+  for (let at = 0; at < texts.length; at++) {
+    for (const size of ["small", "large"]) {
+      const ms = Number(await page.evaluate(switched(`${size}${at}`)));
+      // The first of each loads what pages need.
+      if (at > 0) took[size]?.push(ms);
+    }
+  }
+  const { small: one = [], large: other = [] } = took;
+  const times = median(other) / median(one);
+  return {
+    question: "A page of 200 KB beside one of 2 KB, never seen, in milliseconds",
+    rows: [
+      row("small page", one),
+      { ...row("page of 200 KB", other), target: atMost(2, times, "× the small page") },
+    ],
+    notes: [`The large page has ${Buffer.byteLength(large)} bytes and takes ${times.toFixed(1)} × the small one.`],
   };
 }
 

@@ -6,6 +6,7 @@ import { openGit } from "./config/open-git.ts";
 import { type HostOptions, openRunHost } from "./crew/open-run-host.ts";
 import { attemptRecord } from "./crew/record/attempts.ts";
 import type { CrewApp } from "./crew/record/crew-app.ts";
+import { openRunPacks } from "./crew/record/run-packs.ts";
 import { runStore } from "./crew/record/runs.ts";
 import { outputKind, verdictKind } from "./crew/record/searchable.ts";
 import { contextStore } from "./crew/record/sent-contexts.ts";
@@ -15,9 +16,11 @@ import { newId } from "./kernel/ids.ts";
 import { type Log, silent } from "./kernel/log.ts";
 import { Refused, unwrap } from "./kernel/result.ts";
 import { openThreads } from "./kernel/threads/threads.ts";
+import { identityStore } from "./people/identities.ts";
 import { passkeyStore } from "./people/passkeys.ts";
 import type { PeopleApp } from "./people/people-app.ts";
 import { sessionStore } from "./people/sessions.ts";
+import { challengeStore } from "./people/sign-in-challenges.ts";
 import { codeStore } from "./people/sign-in-codes.ts";
 import { tokenStore } from "./people/tokens.ts";
 import { userStore } from "./people/users.ts";
@@ -210,12 +213,15 @@ export async function openApp(
     sessions: sessionStore(db, now, newId),
     codes: codeStore(db, now),
     passkeys: passkeyStore(db, now, newId),
+    identities: identityStore(db, now),
+    challenges: challengeStore(db, now),
     jobs: jobStore({ db, now, newId }),
     users: userStore(db, now),
     tasks: taskEngine({ db, ...config.claims, now, newId }),
     runs: runStore(crew),
     attempts: attemptRecord(crew),
     contexts: contextStore(crew),
+    packs: openRunPacks({ db, git, now, log, config }),
     host: openRunHost(
       () => app,
       () => import("./crew-tools.ts"),

@@ -125,6 +125,7 @@ const areas: Record<string, View[]> = {
     ["run, report", ({ completed }) => `/runs/${completed}?tab=report`],
     ["run, figures", ({ completed }) => `/runs/${completed}?tab=figures`],
     ["run, transcript", ({ completed }) => `/runs/${completed}?tab=transcript`],
+    ["run, activity", ({ completed }) => `/runs/${completed}?tab=activity`],
     ["run, failed", ({ failed }) => `/runs/${failed}`],
     ["run, stopped at a gate", ({ gated }) => `/runs/${gated}`],
     ["run, planned", ({ planned }) => `/runs/${planned}`],
@@ -148,9 +149,10 @@ const areas: Record<string, View[]> = {
     ["sessions", "/sessions"],
     ["profile", "/profile"],
     ["notifications", "/notifications"],
+    ["activity", "/activity"],
+    ["activity, nothing", "/activity?by=nobody"],
     ["bell", "/", press(/^Notifications/)],
     ["settings", "/settings"],
-    ["notifications", "/notifications"],
     ["agents", "/settings/agents"],
     ["agents, change", "/settings/agents", showsChange],
     ["account menu", "/", press(/^Signed in as/)],
@@ -225,7 +227,18 @@ describe("axe in light and dark, wide and narrow", needs("chromium"), () => {
     expect(await walk(link, areas[area] ?? [], made)).toEqual([]);
   });
 
-  const lists = ["/", "/inbox", "/topics", "/runs", "/tasks", "/graph", "/sources", "/people", "/sessions"];
+  const lists = [
+    "/",
+    "/inbox",
+    "/topics",
+    "/runs",
+    "/tasks",
+    "/activity",
+    "/graph",
+    "/sources",
+    "/people",
+    "/sessions",
+  ];
 
   test("R20: neither does a view of an empty workspace, one that loads, or one whose request failed", async () => {
     const { root } = await newWorkspace();

@@ -1,8 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { planTask } from "../src/crew/rules/plan.ts";
+import { unwrap } from "../src/kernel/result.ts";
 import { expectAccessible, sideways, visit } from "./support/browsing.ts";
 import { serve } from "./support/commands.ts";
 import { executed, newRun, passes, planned, playing, writes } from "./support/crew.ts";
+import { crewOfOneModel } from "./support/crew-mind.ts";
 import { needs } from "./support/programs.ts";
 import { newWorkspace } from "./support/workspace.ts";
 
@@ -101,6 +103,21 @@ describe("people inside a run, in a browser", needs("chromium"), () => {
     go();
     expect(await execution).toMatchObject({ state: "stopped" });
     await expectAccessible(page, "a paused run");
+    expect(faults).toEqual([]);
+  });
+
+  test("U5: a run whose planner failed has the button Plan again, which continues its planning", async () => {
+    const config = await crewOfOneModel([planned("0"), planned("1.1", { title: "Write the timetable" })]);
+    const { root, app } = await newWorkspace({ config });
+    const { link } = await serve(root, { FAKE_KEY: "sk-1" });
+    const { id } = await app.runs.create("Write a timetable", "Ada");
+    unwrap(await app.runs.step(id, { type: "fail", reason: "the model did not answer" }, "Ada"));
+    const { page, faults, url } = await visit(link);
+    await page.goto(`${url}/runs/${id}`);
+    await page.getByText("the model did not answer").waitFor();
+    await page.getByRole("button", { name: "Plan again" }).click();
+    await page.getByRole("button", { name: "Run", exact: true }).waitFor();
+    expect(await page.getByRole("button", { name: "Plan again" }).count()).toBe(0);
     expect(faults).toEqual([]);
   });
 

@@ -132,4 +132,33 @@ describe("U6: the plan of a run in a browser", needs("chromium"), () => {
     expect((await stored(app, run))?.[1]).toMatch(/ with care$/);
     expect(faults).toEqual([]);
   });
+
+  test("U6: a template asks for its values, shows the request that it makes, and survives Escape", async () => {
+    const config = await crewOfOneModel([planned("0"), planned("1.1")]);
+    const own = "---\ntitle: Release\nparameters:\n  - { name: version }\n---\nRelease {{version}}.\n";
+    const { root, app } = await newWorkspace({ config, files: { "runs/templates/release.md": own } });
+    const { link } = await serve(root, { FAKE_KEY: "sk-1" });
+    const { page, faults, url } = await visit(link);
+    await page.goto(`${url}/runs`);
+    await page.getByRole("button", { name: "New run" }).click();
+    const dialog = page.getByRole("dialog", { name: "New run" });
+    await dialog.getByLabel("Template").selectOption("Bug fix");
+    await dialog.getByLabel("What goes wrong").fill("The login fails");
+    await expectAccessible(page, "new run with a template");
+    await page.keyboard.press("Escape");
+    await dialog.waitFor({ state: "detached" });
+    await page.getByRole("button", { name: "New run" }).click();
+    expect(await dialog.getByLabel("What goes wrong").inputValue()).toBe("The login fails");
+    await dialog.getByText("Request", { exact: true }).click();
+    await dialog.getByText("Start with a test that fails").waitFor();
+    await dialog.getByRole("button", { name: "Edit as text" }).click();
+    expect(await dialog.getByLabel("Request").inputValue()).toContain("Fix this bug:\n\nThe login fails");
+    await dialog.getByLabel("Template").selectOption("Release (runs/templates/release.md)");
+    await dialog.getByLabel("version").fill("2.0");
+    await dialog.getByRole("button", { name: "Plan", exact: true }).click();
+    await page.waitForURL(/\/runs\/run-/);
+    const run = page.url().split("/").at(-1) ?? "";
+    expect((await app.runs.find(run))?.request).toBe("Release 2.0.");
+    expect(faults).toEqual([]);
+  });
 });

@@ -192,4 +192,30 @@ describe("working together in a browser", needs("chromium"), () => {
     await grace.page.getByRole("button", { name: "Turn on" }).waitFor();
     expect([...owner.faults, ...grace.faults]).toEqual([]);
   });
+
+  test("U11: activity shows what others do as it happens, filtered, and leads to the thing", async () => {
+    const { owner, grace, app } = await twoPeople();
+    await grace.page.goto(`${grace.url}/activity`);
+    await grace.page.getByRole("heading", { name: "Activity", level: 1 }).waitFor();
+    const main = grace.page.getByRole("main");
+    const opened = { source_path: "docs/deploy.md", content: "Name the logs to watch." };
+    const { id } = unwrap(await operations.open_topic.perform(app, opened, person()));
+    await main.getByText("opened a topic:").waitFor();
+    unwrap(await operations.resolve_topic.perform(app, { id }, person()));
+    await expect.poll(() => main.locator(".activity > li").first().textContent()).toContain("resolved Name the logs");
+    await expectAccessible(grace.page, "activity");
+    await pictures(grace.page, "activity");
+    const options = await main.getByLabel("About").locator("option").allTextContents();
+    expect(options).not.toContain("People and tokens");
+    await main.getByLabel("By", { exact: true }).selectOption("Grace Hopper");
+    await main.getByRole("heading", { name: "No activity here" }).waitFor();
+    await main.getByRole("link", { name: "Show all activity" }).click();
+    await main.getByRole("link", { name: "Name the logs to watch." }).first().click();
+    await grace.page.locator(".thread.active").getByText("Name the logs to watch.").waitFor();
+    await grace.page.goto(`${grace.url}/pages/docs/deploy.md?side=about`);
+    await grace.page.locator("aside").getByText("opened a topic:").waitFor();
+    await owner.page.goto(`${owner.url}/activity?about=people`);
+    await owner.page.getByText("added Grace Hopper").waitFor();
+    expect([...owner.faults, ...grace.faults]).toEqual([]);
+  });
 });

@@ -1,4 +1,5 @@
 import { createRootRoute, createRoute, createRouter, type RouteComponent } from "@tanstack/react-router";
+import type { ActivityThing } from "../src/crew/report/activity-words.ts";
 import { Home } from "./home/home.tsx";
 import { later } from "./parts/later.tsx";
 import { Broken, NotHere } from "./parts/state.tsx";
@@ -34,6 +35,15 @@ const pageSearch = (raw: Record<string, unknown>): PageSearch => ({
   compare: number(raw.compare),
   side: raw.side === "talk" || raw.side === "about" ? raw.side : undefined,
 });
+
+export type ActivitySearch = {
+  about?: ActivityThing | undefined;
+  who?: "people" | "agents" | undefined;
+  by?: string | undefined;
+  page?: string | undefined;
+  run?: string | undefined;
+  before?: number | undefined;
+};
 
 const at = (path: string, component: RouteComponent) => createRoute({ getParentRoute: () => root, path, component });
 
@@ -80,6 +90,20 @@ const notifications = at(
   "/notifications",
   later(() => import("./notifications/notifications.tsx").then(({ Notifications }) => Notifications)),
 );
+const activity = createRoute({
+  getParentRoute: () => root,
+  path: "/activity",
+  component: later(() => import("./activity/activity.tsx").then(({ Activity }) => Activity)),
+  // The server refuses a kind of thing that it does not know.
+  validateSearch: (raw: Record<string, unknown>): ActivitySearch => ({
+    about: text(raw.about) as ActivityThing | undefined,
+    who: raw.who === "people" || raw.who === "agents" ? raw.who : undefined,
+    by: text(raw.by),
+    page: text(raw.page),
+    run: text(raw.run),
+    before: number(raw.before),
+  }),
+});
 const inbox = createRoute({
   getParentRoute: () => root,
   path: "/inbox",
@@ -177,6 +201,7 @@ export const router = createRouter({
       sessions,
       profile,
       notifications,
+      activity,
       inbox,
       proposal,
       topics,

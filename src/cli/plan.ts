@@ -1,16 +1,17 @@
 import { spawn } from "node:child_process";
-import { Command } from "@commander-js/extra-typings";
+import { Command, InvalidArgumentError } from "@commander-js/extra-typings";
 import type { App } from "../app.ts";
-import { startRun } from "../crew/execute-operations.ts";
+import { listRequestTemplates, startRun } from "../crew/execute-operations.ts";
 import type { Planned } from "../crew/record/run-host.ts";
 import { baseOf, planFile } from "../crew/rules/chain-file.ts";
 import { nameOf } from "../kernel/caller.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
 import { stopSignals } from "../kernel/stop-signals.ts";
 import { ownBookBranch } from "../store/git/book-branch.ts";
-import { type Common, complain, localPerson, perform, print, readInput, withApp } from "./session.ts";
+import type { OutputOf } from "./output-of.ts";
+import { type Common, complain, localPerson, perform, print, readInput, report, withApp } from "./session.ts";
 import { writeErr } from "./shell.ts";
-import { inert, table } from "./text.ts";
+import { bold, inert, table } from "./text.ts";
 
 export const planCommand = (common: () => Common) =>
   new Command("plan")
@@ -19,20 +20,33 @@ export const planCommand = (common: () => Common) =>
     .option("--brief", "first have an agent write a specification of the request")
     .option("--no-brief", "plan from the request itself (default)")
     .option("--resume <run>", "continue planning a run whose planner ended without a plan; its tasks so far are kept")
+    .option("--template <name>", "make the request from a template; its first parameter is the request given here")
+    .option("--set <name=value>", "value of a parameter of the template; repeat it for several", collect, {})
+    .option("--templates", "list the templates and their parameters")
     .option("--open", "edit the plan in $EDITOR before it is saved")
-    .action((words, { brief, open, resume }) =>
+    .action((words, { brief, open, resume, template, set: values, templates }) =>
       withApp(common(), async (app) => {
+        if (templates) return report(common(), listRequestTemplates, {}, listed);
         const said = words.join(" ");
         const request = (said === "-" ? (await readInput("-")).toString("utf8") : said).trim();
-        if ((request === "") === (resume === undefined))
+        const isRequested = request !== "" || template !== undefined;
+        if (isRequested === (resume !== undefined))
           return complain(common(), {
             code: "invalid",
             message:
               resume === undefined
                 ? 'the request is empty; run: scriptorium plan "what you want done"'
-                : "--resume continues with the request of the run; leave the request out",
+                : "--resume continues with the request of the run; leave the request and the template out",
           });
-        const wanted = resume === undefined ? { request, brief: brief === true } : { run: resume };
+        const wanted =
+          resume === undefined
+            ? {
+                ...(request === "" ? {} : { request }),
+                ...(template === undefined ? {} : { template }),
+                ...(Object.keys(values).length === 0 ? {} : { values }),
+                brief: brief === true,
+              }
+            : { run: resume };
         const planned = await plan(app, common(), wanted);
         const opened = planned.ok && open ? await edited(app, common(), planned.value) : planned;
         const setting = app.config.bookBranch;
@@ -41,7 +55,25 @@ export const planCommand = (common: () => Common) =>
       }),
     );
 
-type Wanted = { request: string; brief: boolean } | { run: string };
+type Values = Record<string, string>;
+type Wanted = { request?: string; template?: string; values?: Values; brief: boolean } | { run: string };
+
+function collect(given: string, before: Values): Values {
+  const [name = "", ...rest] = given.split("=");
+  if (rest.length === 0) throw new InvalidArgumentError("Expected name=value.");
+  return { ...before, [name.trim()]: rest.join("=") };
+}
+
+const listed = ({ templates, problems }: OutputOf<typeof listRequestTemplates>) =>
+  [
+    ...templates.map(({ name, description, parameters, file }) =>
+      [
+        `${bold(name)}${file === null ? "" : ` (${file})`}  ${description}`,
+        ...parameters.map(({ name, label, optional }) => `  ${name}  ${label}${optional ? " (optional)" : ""}`),
+      ].join("\n"),
+    ),
+    ...problems,
+  ].join("\n");
 
 async function plan(app: App, common: Common, wanted: Wanted): Promise<Result<Planned>> {
   const onSignal = () => void app.host.stop();

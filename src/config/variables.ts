@@ -3,6 +3,8 @@
  * from these lists, and a test compares them with the names that the source uses.
  */
 export const userVariables = {
+  SCRIPTORIUM_BASE_URL:
+    "Public address of the server, such as `https://wiki.example.org`. Overrides `base_url` in scriptorium.yaml.",
   SCRIPTORIUM_CLAIM_SECRET:
     "Secret of the claim that `scribe`, `scriptorium mcp --task` and `scriptorium task release` write under. Unlike `--secret`, it is not visible in the list of processes.",
   SCRIPTORIUM_DATABASE_URL:
@@ -14,6 +16,8 @@ export const userVariables = {
   SCRIPTORIUM_HOOK_MS:
     "Time limit of `scriptorium hook` in milliseconds, for slow machines. The default is 800 for prompts and 4000 at the start of a session.",
   SCRIPTORIUM_LOG: "Log level of `scriptorium serve`: `debug`, `info`, `warn` or `error`. The default is `warn`.",
+  SCRIPTORIUM_OIDC_CLIENT_SECRET:
+    "Secret of the OIDC client in `oidc`. It is read here and in your own settings only, never from scriptorium.yaml.",
   SCRIPTORIUM_TRUSTED_FOLDERS:
     "Folders, separated as in `PATH`, whose workspaces may use every setting without `scriptorium allow`; for CI and containers.",
   SCRIPTORIUM_MODEL_FOLDER:

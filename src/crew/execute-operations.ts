@@ -1,8 +1,9 @@
 import * as z from "zod";
 import { nameOf } from "../kernel/caller.ts";
-import { collaborators, operation } from "../kernel/operation.ts";
+import { collaborators, operation, people } from "../kernel/operation.ts";
 import { ok, refuse } from "../kernel/result.ts";
 import { noSuch } from "../store/no-such.ts";
+import { requestFrom, requestTemplates } from "./plan/request-templates.ts";
 import type { CrewApp } from "./record/crew-app.ts";
 import { currentBudget, raisesBudget } from "./rules/run-budget.ts";
 
@@ -20,6 +21,15 @@ export const startRun = operation({
   input: z.object({
     request: z.string().trim().min(1, "expected the request").max(100_000).optional().describe("What should be done"),
     run: runId.optional().describe("Instead of a request: a run without a plan; the tasks in its draft are kept"),
+    template: z
+      .string()
+      .max(64)
+      .optional()
+      .describe("Name of a template of list_request_templates that makes the request"),
+    values: z
+      .record(z.string().max(64), z.string().max(50_000))
+      .optional()
+      .describe("Values for the parameters of the template; `request` is the value of the first one"),
     brief: z.boolean().default(false).describe("First have an agent turn the request into a specification"),
   }),
   output: z.object({
@@ -27,15 +37,53 @@ export const startRun = operation({
     chain: z.string().optional().describe("File of the plan, once it is planned"),
     tasks: z.array(z.object({ id: z.string(), number: z.string(), title: z.string() })).optional(),
   }),
-  async run(app: CrewApp, { request, run, brief }, caller) {
+  async run(app: CrewApp, { request: given, template, values, run, brief }, caller) {
     const by = nameOf(caller);
-    if ((request === undefined) === (run === undefined))
+    if ((given === undefined && template === undefined) === (run === undefined))
       return refuse("invalid", "request: expected the request, or the run to continue, and not both");
+    if (values !== undefined && template === undefined)
+      return refuse("invalid", "values: expected the template that they are for");
+    const filled = template && requestFrom(app.config.root, { template, values: values ?? {}, request: given });
+    if (filled && !filled.ok) return filled;
+    const request = filled ? filled.value : (given ?? "");
     const started =
-      run === undefined ? await app.host.plan(request ?? "", { brief, by }) : await app.host.resumePlan(run, { by });
+      run === undefined ? await app.host.plan(request, { brief, by }) : await app.host.resumePlan(run, { by });
     if (!started.ok) return started;
     return app.host.background ? ok({ run: started.value.run }) : started.value.ended;
   },
+});
+
+export const listRequestTemplates = operation({
+  name: "list_request_templates",
+  summary: "List templates for requests of runs: those of the workspace in runs/templates/, then the bundled ones.",
+  effect: "reads",
+  reads: ["run"],
+  callers: people,
+  group: "runs",
+  http: { method: "get", path: "/request-templates" },
+  input: z.object({}),
+  output: z.object({
+    templates: z.array(
+      z.object({
+        name: z.string(),
+        title: z.string(),
+        description: z.string(),
+        parameters: z.array(
+          z.object({
+            name: z.string(),
+            label: z.string(),
+            hint: z.string().nullable(),
+            optional: z.boolean(),
+            long: z.boolean().describe("Several lines"),
+          }),
+        ),
+        text: z.string().describe("The request, with {{name}} for each parameter"),
+        file: z.string().nullable().describe("The file, if it is the workspace's own"),
+      }),
+    ),
+    problems: z.array(z.string()).describe("What is wrong with files that are not listed"),
+  }),
+  run: async (app: CrewApp) => ok(requestTemplates(app.config.root)),
 });
 
 export const executeRun = operation({

@@ -30,6 +30,7 @@ const lists: Readonly<Record<string, readonly string[]>> = {
     ".github/agents/",
     ".github/chatmodes/",
     "generated-agents/",
+    "runs/templates/",
   ],
   "configures agents, which may then run programs": [
     ".agents/",

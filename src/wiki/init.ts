@@ -17,7 +17,9 @@ const templates = packageFile("templates/");
 
 /** The bundled templates with their descriptions, the default first. */
 export function listTemplates(): { name: string; about: string }[] {
-  const names = readdirSync(templates).sort((a, b) => Number(b === defaultTemplate) - Number(a === defaultTemplate));
+  // Beside them is requests/, the templates of requests for runs.
+  const names = readdirSync(templates).filter((name) => existsSync(new URL(`${name}/schema.yaml`, templates)));
+  names.sort((a, b) => Number(b === defaultTemplate) - Number(a === defaultTemplate));
   return names.map((name) => {
     const about = new URL(`${name}/about.txt`, templates);
     return { name, about: existsSync(about) ? readFileSync(about, "utf8").trim() : "" };

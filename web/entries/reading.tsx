@@ -1,6 +1,7 @@
 import { Link } from "@tanstack/react-router";
 import { useRef, useState } from "react";
 import type { RenderedPage } from "../../src/http/web-types.ts";
+import { ActivityStrip } from "../activity/strip.tsx";
 import { useOperation } from "../client/query.ts";
 import { Rendered } from "../parts/rendered.tsx";
 import { Shown } from "../parts/shown.tsx";
@@ -96,6 +97,7 @@ function About({ page, headings }: { page: RenderedPage; headings: Heading[] }) 
           <Writers roles={page.section.writable_by} />
         </section>
       )}
+      <ActivityStrip page={page.path} />
     </>
   );
 }

@@ -1,42 +1,37 @@
-import { Link, useNavigate, useParams } from "@tanstack/react-router";
+import { Link, useParams } from "@tanstack/react-router";
 import type { Output } from "../client/call.ts";
 import { useOperation, useWrite } from "../client/query.ts";
 import { Markdown } from "../parts/markdown.tsx";
 import { Shown } from "../parts/shown.tsx";
-import { Failed, Loading } from "../parts/state.tsx";
 import { Time } from "../parts/time.tsx";
-import { useTitle } from "../parts/title.ts";
-import { say } from "../parts/toast.tsx";
 import { DecisionCard, PatchedFiles } from "./decision-card.tsx";
+import { DecisionPage, useDecided } from "./decision-page.tsx";
 
 type Gate = Output<"show_gate">;
 
 /** The verified result of a task with a gate, or a question of a plan, and the decision about it. */
 export function GatePage() {
   const { id = "" } = useParams({ strict: false });
-  const { data, error, refetch } = useOperation("show_gate", { id });
-  const title = data ? `${data.on_reject === null ? "Approve" : "Answer"} task ${data.number}` : "Approve a result";
-  useTitle(title);
+  const found = useOperation("show_gate", { id });
+  const { data } = found;
   return (
-    <div className="column wide">
-      <div className="page-head">
-        <h1>{title}</h1>
-        {data && (
-          <p className="lead">
-            <Link to={`/tasks/${data.task}`}>
-              <Shown text={data.title} />
-            </Link>{" "}
-            of <Link to={`/runs/${data.run}`}>{data.run}</Link>{" "}
-            {data.on_reject === null
-              ? "is verified. It is merged, and tasks that depend on it start, once you approve."
-              : `asks you. Tasks that depend on it start once you approve; a rejection ${data.on_reject === "fail" ? "fails the task" : "stops the run"}.`}
-          </p>
-        )}
-      </div>
-      {error && <Failed error={error} again={() => void refetch()} />}
-      {!data && !error && <Loading />}
-      {data && <Whole key={data.hash} gate={data} />}
-    </div>
+    <DecisionPage
+      title={data ? `${data.on_reject === null ? "Approve" : "Answer"} task ${data.number}` : "Approve a result"}
+      found={found}
+      about={({ task, title, run, on_reject }) => (
+        <p className="lead">
+          <Link to={`/tasks/${task}`}>
+            <Shown text={title} />
+          </Link>{" "}
+          of <Link to={`/runs/${run}`}>{run}</Link>{" "}
+          {on_reject === null
+            ? "is verified. It is merged, and tasks that depend on it start, once you approve."
+            : `asks you. Tasks that depend on it start once you approve; a rejection ${on_reject === "fail" ? "fails the task" : "stops the run"}.`}
+        </p>
+      )}
+    >
+      {(gate) => <Whole key={gate.hash} gate={gate} />}
+    </DecisionPage>
   );
 }
 
@@ -82,18 +77,13 @@ function Whole({ gate }: { gate: Gate }) {
 }
 
 function Decide({ gate: { task, hash, on_reject } }: { gate: Gate }) {
-  const navigate = useNavigate();
-  const done =
-    (what: string) =>
-    ({ state }: { state: string }) => {
-      say(`${asks ? "Question" : "Result"} ${what}${state === "running" ? "" : "; resume the run in the inbox"}`);
-      void navigate({ to: "/inbox", search: {} as never });
-    };
+  const asks = on_reject !== null;
+  const decided = useDecided();
+  const done = (what: string) => decided(`${asks ? "Question" : "Result"} ${what}`);
   const approve = useWrite("approve_task", { onDone: done("approved") });
   const giveBack = useWrite("return_task", { onDone: done("returned") });
   const reject = useWrite("reject_task", { onDone: done("rejected") });
   const when = !approve.isPending && !giveBack.isPending && !reject.isPending;
-  const asks = on_reject !== null;
   return (
     <DecisionCard
       label={asks ? "Answer" : "Note"}

@@ -1,36 +1,31 @@
-import { Link, useNavigate, useParams } from "@tanstack/react-router";
+import { Link, useParams } from "@tanstack/react-router";
 import type { Output } from "../client/call.ts";
 import { useOperation, useWrite } from "../client/query.ts";
 import { Shown } from "../parts/shown.tsx";
-import { Failed, Loading } from "../parts/state.tsx";
-import { useTitle } from "../parts/title.ts";
-import { say } from "../parts/toast.tsx";
 import { DecisionCard, PatchedFiles } from "./decision-card.tsx";
+import { DecisionPage, useDecided } from "./decision-page.tsx";
 
 type Held = Output<"show_held_files">;
 
 /** Files of a task that instruct agents or run programs unasked: their change, and the decision about it. */
 export function HeldFilesPage() {
   const { id = "" } = useParams({ strict: false });
-  const { data, error, refetch } = useOperation("show_held_files", { task: id });
-  useTitle(data ? `Files of task ${data.number}` : "Held files");
+  const found = useOperation("show_held_files", { task: id });
   return (
-    <div className="column wide">
-      <div className="page-head">
-        <h1>{data ? `Files of task ${data.number}` : "Held files"}</h1>
-        {data && (
-          <p className="lead">
-            <Link to={`/runs/${data.run}`}>
-              <Shown text={data.title} />
-            </Link>{" "}
-            waits for your decision: these files instruct agents or run programs unasked.
-          </p>
-        )}
-      </div>
-      {error && <Failed error={error} again={() => void refetch()} />}
-      {!data && !error && <Loading />}
-      {data && <Whole key={data.hash} held={data} />}
-    </div>
+    <DecisionPage
+      title={found.data ? `Files of task ${found.data.number}` : "Held files"}
+      found={found}
+      about={({ run, title }) => (
+        <p className="lead">
+          <Link to={`/runs/${run}`}>
+            <Shown text={title} />
+          </Link>{" "}
+          waits for your decision: these files instruct agents or run programs unasked.
+        </p>
+      )}
+    >
+      {(held) => <Whole key={held.hash} held={held} />}
+    </DecisionPage>
   );
 }
 
@@ -60,15 +55,9 @@ function Whole({ held }: { held: Held }) {
 }
 
 function Decide({ held: { task, hash } }: { held: Held }) {
-  const navigate = useNavigate();
-  const done =
-    (what: string) =>
-    ({ state }: { state: string }) => {
-      say(`Files ${what}${state === "running" ? "" : "; resume the run in the inbox"}`);
-      void navigate({ to: "/inbox", search: {} as never });
-    };
-  const allow = useWrite("allow_files", { onDone: done("allowed") });
-  const refuse = useWrite("refuse_files", { onDone: done("refused") });
+  const decided = useDecided();
+  const allow = useWrite("allow_files", { onDone: decided("Files allowed") });
+  const refuse = useWrite("refuse_files", { onDone: decided("Files refused") });
   const when = !allow.isPending && !refuse.isPending;
   return (
     <DecisionCard

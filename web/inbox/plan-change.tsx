@@ -4,38 +4,38 @@ import type { Output } from "../client/call.ts";
 import { useOperation, useWrite } from "../client/query.ts";
 import { Shown } from "../parts/shown.tsx";
 import { SourceHunks } from "../parts/source-diff.tsx";
-import { Failed, Loading } from "../parts/state.tsx";
-import { useTitle } from "../parts/title.ts";
 import { say } from "../parts/toast.tsx";
 import { DecisionCard, filesOf } from "./decision-card.tsx";
+import { DecisionPage } from "./decision-page.tsx";
 
 type PlanChange = Output<"show_plan_change">;
 
 /** A change of a plan that the planner proposes for failed tasks: its reason, its diff, and the decision. */
 export function PlanChangePage() {
   const { id = "" } = useParams({ strict: false });
-  const { data, error, refetch } = useOperation("show_plan_change", { id });
-  useTitle("Plan change");
+  const found = useOperation("show_plan_change", { id });
   return (
-    <div className="column wide">
-      <div className="page-head">
-        <h1>{data ? `Plan change for task ${data.tasks.join(", ")}` : "Plan change"}</h1>
-        {data && (
-          <p className="facts">
-            <span className="state">{data.state}</span>
-            <Link to={`/runs/${data.run}`}>{data.run}</Link>
-          </p>
-        )}
-      </div>
-      {error && <Failed error={error} again={() => void refetch()} />}
-      {!data && !error && <Loading />}
-      {data?.reason && (
-        <p className="plain reason">
-          <Shown text={data.reason} />
+    <DecisionPage
+      title={found.data ? `Plan change for task ${found.data.tasks.join(", ")}` : "Plan change"}
+      found={found}
+      about={({ state, run }) => (
+        <p className="facts">
+          <span className="state">{state}</span>
+          <Link to={`/runs/${run}`}>{run}</Link>
         </p>
       )}
-      {data?.state === "open" && <Decide change={data} />}
-    </div>
+    >
+      {(change) => (
+        <>
+          {change.reason && (
+            <p className="plain reason">
+              <Shown text={change.reason} />
+            </p>
+          )}
+          {change.state === "open" && <Decide change={change} />}
+        </>
+      )}
+    </DecisionPage>
   );
 }
 

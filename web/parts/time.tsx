@@ -1,5 +1,6 @@
 const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
 const short = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium" });
+const long = new Intl.DateTimeFormat("en-GB", { dateStyle: "full" });
 const full = new Intl.DateTimeFormat("en-GB", { dateStyle: "full", timeStyle: "short" });
 
 const steps: [Intl.RelativeTimeFormatUnit, number][] = [
@@ -17,6 +18,14 @@ export function Time({ at }: { at: string }) {
       {ago(date)}
     </time>
   );
+}
+
+/** The day in words, for headings. */
+export function dayOf(at: string): string {
+  const date = new Date(at);
+  const startOf = (day: Date) => new Date(day.getFullYear(), day.getMonth(), day.getDate()).getTime();
+  const passed = Math.round((startOf(new Date()) - startOf(date)) / 86_400_000);
+  return passed === 0 ? "Today" : passed === 1 ? "Yesterday" : long.format(date);
 }
 
 function ago(date: Date): string {

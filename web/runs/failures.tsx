@@ -3,10 +3,11 @@ import { Link, useNavigate } from "@tanstack/react-router";
 import { mayCall } from "../client/call.ts";
 import { useWrite } from "../client/query.ts";
 import { Shown } from "../parts/shown.tsx";
+import { say } from "../parts/toast.tsx";
 import type { Run } from "./run.tsx";
 
 /** What failed in a run: the cause, what its check printed, and what to do about it. */
-export function Failures({ run }: { run: Pick<Run, "failures"> }) {
+export function Failures({ run }: { run: Pick<Run, "id" | "state" | "failures"> }) {
   if (run.failures.length === 0) return null;
   return (
     <section className="failures" aria-label="Failed tasks">
@@ -37,7 +38,7 @@ export function Failures({ run }: { run: Pick<Run, "failures"> }) {
               </li>
             ))}
           </ul>
-          <WhatToDo task={id} />
+          <WhatToDo task={id} run={run} />
         </div>
       ))}
     </section>
@@ -45,11 +46,24 @@ export function Failures({ run }: { run: Pick<Run, "failures"> }) {
 }
 
 /** The ways on that concern one task; retrying and replanning all of them are at the head of the page. */
-function WhatToDo({ task }: { task: string }) {
+function WhatToDo({ task, run }: { task: string; run: Pick<Run, "id" | "state" | "failures"> }) {
   const navigate = useNavigate();
+  const execute = useWrite("execute_run", { onDone: () => say("Run started") });
+  const reopen = useWrite("update_todo", { onDone: () => execute.mutate({ id: run.id }) });
+  const mayRetry = run.failures.length > 1 && run.state !== "running" && mayCall("execute_run");
   const take = useWrite("take_task", { onDone: () => void navigate({ to: `/tasks/${task}` }) });
   return (
     <div className="row-of-buttons">
+      {mayRetry && (
+        <Button
+          size="xs"
+          variant="default"
+          loading={reopen.isPending || execute.isPending}
+          onClick={() => reopen.mutate({ id: task, status: "reopened" })}
+        >
+          Retry this task
+        </Button>
+      )}
       {mayCall("save_plan") && (
         <Link to="." search={{ tab: "plan" } as never}>
           Edit plan

@@ -5,10 +5,10 @@ import { useWrite } from "../client/query.ts";
 import { Shown } from "../parts/shown.tsx";
 import { say } from "../parts/toast.tsx";
 
-type Stopped = Pick<Output<"inbox">["runs"][number], "id" | "reason" | "budget">;
+type Stopped = Pick<Output<"inbox">["runs"][number], "id" | "reason" | "stopped_by" | "budget">;
 
 /** True when it stopped because there was no money for the next call: going on needs a larger budget. */
-export const isShort = ({ reason }: { reason: string | null }) => reason?.includes("budget of the run") ?? false;
+export const isShort = (run: Pick<Stopped, "stopped_by">) => run.stopped_by === "budget";
 
 /** Why a run stopped, and how it goes on: where a budget was too small, with a larger one. */
 export function Resume({ run }: { run: Stopped }) {
@@ -31,7 +31,15 @@ export function Resume({ run }: { run: Stopped }) {
       }}
     >
       <p>
-        <strong>The run stopped{reason ? ":" : "."}</strong> {reason && <Shown text={reason} />}
+        {run.stopped_by === "person" ? (
+          <strong>
+            The run is <Shown text={reason ?? "paused"} />
+          </strong>
+        ) : (
+          <>
+            <strong>The run stopped{reason ? ":" : "."}</strong> {reason && <Shown text={reason} />}
+          </>
+        )}
       </p>
       {mayCall("execute_run") && (
         <div className="row-of-buttons">

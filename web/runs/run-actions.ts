@@ -36,12 +36,16 @@ export function useRunActions(id: string, run: Run | undefined, { refetch, onSta
     },
     onSettled: refetch,
   });
+  const planAgain = useWrite("start_run", { onDone: () => say("The planner continues") });
   const replan = useWrite("replan_run", { onDone: () => say("The planner is writing a plan change") });
   const merge = useWrite("merge_run", {
     onDone: ({ already, into, files }) =>
       say(already ? `${into} has the accepted work already` : `Merged ${files.length} files into ${into}`),
   });
-  const actions: Record<"execute" | "retry" | "replan" | "merge" | "pullRequest" | "pause" | "cancel", Action> = {
+  const actions: Record<
+    "execute" | "retry" | "planAgain" | "replan" | "merge" | "pullRequest" | "pause" | "cancel",
+    Action
+  > = {
     merge: {
       id: "run-merge",
       label: "Merge accepted work",
@@ -57,6 +61,14 @@ export function useRunActions(id: string, run: Run | undefined, { refetch, onSta
       operation: "open_pull_request",
       when: canMerge(run),
       run: onPullRequest,
+    },
+    planAgain: {
+      id: "run-plan-again",
+      label: "Plan again",
+      group: "Run",
+      operation: "start_run",
+      when: hasNoPlan(run) && !planAgain.isPending,
+      run: () => planAgain.mutate({ run: id }),
     },
     replan: {
       id: "run-replan",
@@ -106,6 +118,7 @@ export function useRunActions(id: string, run: Run | undefined, { refetch, onSta
   const busy = {
     execute: execute.isPending,
     retry: retry.isPending,
+    planAgain: planAgain.isPending,
     replan: replan.isPending,
     merge: merge.isPending,
     pause: pause.isPending,
@@ -117,6 +130,9 @@ export function useRunActions(id: string, run: Run | undefined, { refetch, onSta
 /** A failed run whose tasks were reopened one by one. */
 export const isReopened = (run: Run | undefined) =>
   run?.state === "failed" && run.tasks.length > 0 && !run.tasks.some(({ state }) => state === "failed");
+
+/** A run whose planner ended without a plan; planning continues with the tasks that it had submitted. */
+export const hasNoPlan = (run: Run | undefined) => run?.state === "failed" && run.tasks.length === 0;
 
 export const canReplan = (run: Run | undefined) =>
   run !== undefined &&

@@ -14,12 +14,13 @@ import { Approvals, Facts, Progress, Setups } from "./facts.tsx";
 import { Failures } from "./failures.tsx";
 import { Questions } from "./questions.tsx";
 import { Resume } from "./resume.tsx";
-import { canMerge, canReplan, isReopened, useRunActions } from "./run-actions.ts";
+import { canMerge, canReplan, hasNoPlan, isReopened, useRunActions } from "./run-actions.ts";
 import { RunDialog } from "./run-dialog.tsx";
 import { type Tab, tabs } from "./tabs.ts";
 import { TaskList } from "./task-list.tsx";
 
 const TaskGraph = later(() => import("./task-graph.tsx").then(({ TaskGraph }) => TaskGraph));
+const ActivityStrip = later(() => import("../activity/strip.tsx").then(({ ActivityStrip }) => ActivityStrip));
 const Plan = later(() => import("./plan.tsx").then(({ Plan }) => Plan));
 const Figures = later(() => import("./figures.tsx").then(({ Figures }) => Figures));
 
@@ -85,6 +86,9 @@ export function RunPage() {
             )}
             {run.state === "failed" && run.failures.length > 0 && (
               <ActionButton action={actions.retry} icon={<Play size={14} />} size="xs" busy={busy.retry} />
+            )}
+            {hasNoPlan(run) && (
+              <ActionButton action={actions.planAgain} icon={<Play size={14} />} size="xs" busy={busy.planAgain} />
             )}
             {run.state === "running" && (
               <ActionButton
@@ -168,6 +172,7 @@ export function RunPage() {
       {tab === "plan" && <Plan run={run} />}
       {tab === "transcript" && <Transcript run={id} />}
       {tab === "timeline" && <Timeline run={run} />}
+      {tab === "activity" && <ActivityStrip run={id} limit={50} />}
       {tab === "report" && <Report key={id} id={id} />}
       {tab === "figures" && <Figures id={id} />}
       {isAskingToPush && <PullRequestDialog run={id} onClose={() => setAskingToPush(false)} />}

@@ -1,8 +1,7 @@
-import { Button, Checkbox, Textarea } from "@mantine/core";
-import { Link, useNavigate } from "@tanstack/react-router";
+import { Link } from "@tanstack/react-router";
 import { useState } from "react";
-import { useOperation, useWrite } from "../client/query.ts";
-import { Dialog } from "../parts/dialog.tsx";
+import { useOperation } from "../client/query.ts";
+import { later } from "../parts/later.tsx";
 import { Shown } from "../parts/shown.tsx";
 import { Empty, Failed, Loading } from "../parts/state.tsx";
 import { Time } from "../parts/time.tsx";
@@ -11,6 +10,8 @@ import { ActionButton } from "../shell/action-button.tsx";
 import { type Action, useActions } from "../shell/actions.ts";
 import { Focus } from "./focus.tsx";
 import { runTone } from "./tones.ts";
+
+const NewRun = later(() => import("./new-run.tsx").then(({ NewRun }) => NewRun));
 
 /** Requests on their way from plan to report. */
 export function Runs() {
@@ -67,43 +68,5 @@ export function Runs() {
       <Focus />
       {isAsking && <NewRun onClose={() => setAsking(false)} />}
     </div>
-  );
-}
-
-function NewRun({ onClose }: { onClose(): void }) {
-  const navigate = useNavigate();
-  const [request, setRequest] = useState("");
-  const [brief, setBrief] = useState(false);
-  const start = useWrite("start_run", { onDone: ({ run }) => void navigate({ to: `/runs/${run}` }) });
-  return (
-    <Dialog onClose={onClose} title="New run" size="lg">
-      <form
-        className="stack"
-        onSubmit={(event) => {
-          event.preventDefault();
-          start.mutate({ request, brief });
-        }}
-      >
-        <Textarea
-          label="Request"
-          description="A planner divides it into tasks. You can edit the plan before it runs."
-          required
-          data-autofocus
-          autosize
-          minRows={5}
-          maxRows={16}
-          value={request}
-          onChange={(event) => setRequest(event.currentTarget.value)}
-        />
-        <Checkbox
-          label="Write a specification first"
-          checked={brief}
-          onChange={(event) => setBrief(event.currentTarget.checked)}
-        />
-        <Button type="submit" loading={start.isPending} disabled={!request.trim()}>
-          Plan
-        </Button>
-      </form>
-    </Dialog>
   );
 }

@@ -7,5 +7,6 @@ export const tabs = {
   figures: "Metrics",
   transcript: "Transcript",
   timeline: "Timeline",
+  activity: "Activity",
 } as const;
 export type Tab = keyof typeof tabs;

@@ -14,6 +14,7 @@ import {
   ListChecks,
   MessagesSquare,
   Network,
+  ScrollText,
   Search,
   Users,
 } from "../parts/icons.tsx";
@@ -32,6 +33,7 @@ export const places: Place[] = [
   { to: "/topics", label: "Topics", icon: <MessagesSquare size={17} />, keys: "g d" },
   { to: "/runs", label: "Runs", icon: <GitFork size={17} />, keys: "g r" },
   { to: "/tasks", label: "Tasks", icon: <ListChecks size={17} />, keys: "g t" },
+  { to: "/activity", label: "Activity", icon: <ScrollText size={17} />, keys: "g a" },
   { to: "/graph", label: "Graph", icon: <Network size={17} />, keys: "g g" },
   { to: "/sources", label: "Sources", icon: <FileStack size={17} />, keys: "g s" },
   { to: "/people", label: "People", icon: <Users size={17} />, keys: "g p", operation: "list_tokens" },

@@ -13,6 +13,7 @@ import type { CrewApp } from "../record/crew-app.ts";
 import { known } from "../record/facts.ts";
 import { currentChange } from "../record/plan-changes.ts";
 import { readDraft } from "../record/plan-draft.ts";
+import { stopCause, stopCauses } from "../rules/run.ts";
 
 const state = z.enum(["planning", "planned", "running", "stopped", "completed", "failed", "cancelled"]);
 
@@ -48,11 +49,18 @@ const setup = z.object({
 /** How much may be spent on the run; null is without limit. */
 export const budget = z.object({ tokens: z.number().nullable(), usd: z.number().nullable() });
 
+/** Of a stopped run. */
+export const stoppedBy = z
+  .enum(stopCauses)
+  .nullable()
+  .describe("Of a stopped run: person (paused), budget (it needs a larger one) or other; null if it is not stopped");
+
 const schema = runLine.extend({
   budget,
   request: z.string(),
   brief: z.string().nullable().describe("Specification or findings that the plan is made from"),
   reason: z.string().nullable(),
+  stopped_by: stoppedBy,
   started_at: z.string().nullable(),
   chain: z.string(),
   tasks: z.array(
@@ -125,6 +133,7 @@ export const runDetails = {
     const { state, title, createdAt, createdBy, endedAt, request, brief, reason, startedAt } = run;
     return ok({
       ...snakeKeys({ id, state, title, createdAt, createdBy, endedAt, request, brief, reason, startedAt }),
+      stopped_by: stopCause(run),
       chain: app.runs.chainPath(id),
       budget: { tokens: run.budgetTokens, usd: run.budgetUsd },
       tasks: tasks.map(({ number, task, gate, on_reject, deliverable }) => ({

@@ -129,6 +129,18 @@ export const isPaused = ({ state, reason }: Pick<Run, "state" | "reason">) =>
 
 const pausedBy = "paused by ";
 
+/** The words with which a call is refused that the budget of its run has no room for (agent/budget.ts). */
+export const runBudget = "the budget of the run";
+
+export const stopCauses = ["person", "budget", "other"] as const;
+
+/** Why a run is stopped; null if it is not. After `budget` it can only go on with a larger one. */
+export function stopCause(run: Pick<Run, "state" | "reason">): (typeof stopCauses)[number] | null {
+  if (run.state !== "stopped") return null;
+  if (isPaused(run)) return "person";
+  return run.reason?.includes(runBudget) ? "budget" : "other";
+}
+
 const lost = (count: number) => (count === 1 ? "one task was not accepted" : `${count} tasks were not accepted`);
 
 export const runFrom = (row: RunRow): Run => ({
