@@ -208,7 +208,11 @@ function startElsewhere(where: DatabaseAddress): Promise<string> {
   const dist = new URL("../dist/library.js", import.meta.url).href;
   const folder = temporaryFolder();
   mkdirSync(join(folder, "wiki"));
-  writeFileSync(join(folder, "scriptorium.yaml"), "name: x\n");
+  // With files, the first folder would keep the others from the database.
+  writeFileSync(
+    join(folder, "scriptorium.yaml"),
+    `name: x\nstore: ${where.engine === "sqlite" ? "files" : "database"}\n`,
+  );
   const schema =
     "schema: { sections: [{ id: a, title: A, mode: log, writable_by: [x], description: d }] }\npipeline: [x]\nmax_steps: 1\n";
   writeFileSync(join(folder, "wiki/schema.yaml"), schema);

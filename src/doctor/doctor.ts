@@ -11,6 +11,7 @@ import { checkFiles } from "./workspace/files.ts";
 import { checkMirror } from "./workspace/mirror.ts";
 import { checkReferences } from "./workspace/references.ts";
 import { checkQueue, checkRepository } from "./workspace/repository.ts";
+import { checkServer } from "./workspace/server.ts";
 import { checkSignatures } from "./workspace/signatures.ts";
 import { checkLinks, checkSources } from "./workspace/sources-and-links.ts";
 
@@ -58,6 +59,7 @@ async function runChecks(app: CrewApp, progress: Progress): Promise<Finding[]> {
     ...(await checkSources(app)),
     ...(hasRepository ? await checkReferences(app) : []),
     await checkDatabase(app),
+    ...(await checkServer(app)),
     await checkRows(app),
     await checkClock(app),
     await checkTasks(app),

@@ -138,13 +138,14 @@ async function moveToOther(
       if (!switched.ok) return switched;
       await target.write((to) => deleteMeta(to, movingKey));
       return ok(outcome(plan, converted.value, tables, kept ?? nameOf(plan.from)));
-    });
+    }, long);
   } finally {
     await target.close();
   }
 }
 
 const movingKey = "moving";
+const long = { isLong: true };
 
 /** Changes where the texts are, if the store changes, and records it with the entries. */
 async function convert(app: WikiApp, db: Database, { from, to, actor }: MovePlan, book: Book): Promise<Result<number>> {
@@ -159,7 +160,7 @@ async function convert(app: WikiApp, db: Database, { from, to, actor }: MovePlan
     const converted = isSame ? ok(0) : await (to.store === "files" ? toFiles(tx, stage, deps) : toDatabase(tx, deps));
     if (converted.ok) await recordBookIn(tx, { ...book, store: to.store });
     return converted;
-  });
+  }, long);
 }
 
 /** The edit of scriptorium.yaml is the switch: before it the old place holds the entries, after it the new one. */

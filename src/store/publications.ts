@@ -33,7 +33,7 @@ import { pendingFiles, type QueuedFile } from "./queries/git-queue.ts";
  */
 export interface Publications {
   /** A transaction that may stage files. They are published after the commit, or discarded. */
-  write<T>(work: (tx: Query, stage: Stage) => Promise<T>): Promise<T>;
+  write<T>(work: (tx: Query, stage: Stage) => Promise<T>, how?: { isLong: boolean }): Promise<T>;
   /**
    * The bytes of a file as the transaction sees it, which may still be staged; undefined when the file holds neither
    * them nor the bytes that they replace.
@@ -129,7 +129,7 @@ export function publications(db: Database, git: Git, root: string): Publications
   }
 
   return {
-    async write(work) {
+    async write(work, how) {
       let staged: StagedFile[] = [];
       const format = await git.objectFormat();
       const discardStaged = () => {
@@ -144,7 +144,7 @@ export function publications(db: Database, git: Git, root: string): Publications
             staged.push(file);
             return file;
           });
-        })
+        }, how)
         .catch((error: unknown) => {
           // If it was committed after all, its files have to be published.
           if (!(error instanceof UnknownOutcome)) discardStaged();

@@ -8,9 +8,9 @@ import { crashPoint, faultPoint } from "./disk/crash.ts";
 import { privateFolder } from "./disk/private.ts";
 import { migrate, migrationsFor, newerMigration, pendingMigrations } from "./migrate.ts";
 import { directConnections } from "./prepared.ts";
+import { anchorClock } from "./sqlite/anchor-clock.ts";
 import { type Connection, isBusy, openConnection, type Statement } from "./sqlite/connection.ts";
 import { type FileWatch, watchFile } from "./sqlite/file-watch.ts";
-import { anchorClock } from "./sqlite/steady-clock.ts";
 import type { Tables } from "./tables.ts";
 
 const pollMs = 200;

@@ -84,6 +84,7 @@ export const longTests = [
   "steer",
   "steering",
   "store-move",
+  "rolling-upgrade",
   "task-take",
   "together.browser",
   "trust.browser",

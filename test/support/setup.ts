@@ -3,12 +3,15 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestProject } from "vitest/node";
+import { startPgbouncer } from "./pgbouncer.ts";
 import { postgresFolder, postgresPackage, startPostgres } from "./postgres.ts";
 import { preparePrograms } from "./programs.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
     postgresUrl: string;
+    /** The same server, also where `postgresUrl` is a pooler before it. */
+    postgresDirectUrl: string;
     /** The folder of the workspaces that tests copy. */
     templates: string;
   }
@@ -25,9 +28,12 @@ export default async function setup(project: TestProject) {
   if (!postgres) {
     missing.postgresql = `npm brings no PostgreSQL for this platform (${postgresPackage}); set SCRIPTORIUM_TEST_POSTGRES to the URL of a server`;
   }
-  project.provide("postgresUrl", postgres?.url ?? "");
+  const pooler = process.env.SCRIPTORIUM_TEST_POOLER && postgres ? await startPgbouncer(postgres.url) : undefined;
+  project.provide("postgresUrl", pooler?.url ?? postgres?.url ?? "");
+  project.provide("postgresDirectUrl", postgres?.url ?? "");
   project.provide("missing", missing);
   return async () => {
+    await pooler?.stop();
     await postgres?.stop();
     rmSync(templates, { recursive: true, force: true });
   };

@@ -87,7 +87,7 @@ export async function freshDatabase(template = "template1"): Promise<string> {
 }
 
 async function administer(statement: string): Promise<void> {
-  const client = new pg.Client({ connectionString: inject("postgresUrl") });
+  const client = new pg.Client({ connectionString: inject("postgresDirectUrl") });
   await client.connect();
   try {
     await client.query(statement);
@@ -218,6 +218,9 @@ async function templateOf(kind: Kind): Promise<{ folder: string; database: strin
   await makeTemplate(draft, url, kind);
   try {
     if (kind.engine === "postgres") {
+      const name = url.split("/").at(-1);
+      // A pooler keeps its connections for a while.
+      await administer(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${name}'`);
       await administer(`ALTER DATABASE ${url.split("/").at(-1)} RENAME TO ${database}`).catch((error) => {
         // Another worker was quicker with the same one.
         if (error.code !== "42P04") throw error;

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { migrate, migrationsFor, pendingMigrations } from "../migrate.ts";
 import { HostClient } from "./client.ts";
 
@@ -16,7 +17,7 @@ export async function migratePostgres(wanted: Wanted): Promise<void> {
     if (pendingMigrations(migrations, await recorded(client)).length === 0) return;
     const lock = await connected(wanted);
     try {
-      await lock.query(`BEGIN; ${unlimited}; SELECT pg_advisory_xact_lock(${migrationLock})`);
+      await takeLock(lock);
       await migrate(migrations, {
         recorded: async () => recorded(client, "CREATE"),
         exec: async (sql) => {
@@ -28,6 +29,17 @@ export async function migratePostgres(wanted: Wanted): Promise<void> {
     }
   } finally {
     await client.end();
+  }
+}
+
+/** Without waiting in the database: behind a small pool, those who wait would take the connections of the one who migrates. */
+async function takeLock(lock: HostClient): Promise<void> {
+  for (;;) {
+    await lock.query(`BEGIN; ${unlimited}`);
+    const { rows } = await lock.query<{ mine: boolean }>(`SELECT pg_try_advisory_xact_lock(${migrationLock}) AS mine`);
+    if (rows[0]?.mine) return;
+    await lock.query("ROLLBACK");
+    await sleep(100 + Math.random() * 100);
   }
 }
 

@@ -51,36 +51,39 @@ export async function rebuildIndex(deps: Deps): Promise<number> {
   if (ref !== history) await git.setRef(history, ref);
 
   const tip = await git.commitAt(history);
-  await db.write(async (tx) => {
-    if (tip) await setMeta(tx, historyTip, tip);
-    await replaceVersions(tx, versions);
-    if (schemas.length > 0) await replaceSchemaVersions(tx, schemas);
-    const rows = [...latest.values()].map((version) => {
-      const document = parseDocument(texts.get(version.blob) ?? Buffer.alloc(0));
-      return {
-        id: version.entry_id,
-        version: version.version,
-        blob: version.blob,
-        last_author: version.author,
-        title: readFront(document, `${version.entry_id}.md`).title ?? null,
-        words: countWords(document.body),
-        updated_at: version.at,
-        stat: "",
-        // Read on demand by relink.ts: the schema is needed to tell a log from a snapshot.
-        links: null,
-      };
-    });
-    await replaceEntries(tx, rows);
-    await insertMissingSources(tx, sources);
-    const data = { ref, entries: rows.length, versions: versions.length, sources: sources.length };
-    await appendEvent(tx, {
-      at: now().toISOString(),
-      actor: "scriptorium",
-      kind: "index-rebuilt",
-      subject: "wiki",
-      data,
-    });
-  });
+  await db.write(
+    async (tx) => {
+      if (tip) await setMeta(tx, historyTip, tip);
+      await replaceVersions(tx, versions);
+      if (schemas.length > 0) await replaceSchemaVersions(tx, schemas);
+      const rows = [...latest.values()].map((version) => {
+        const document = parseDocument(texts.get(version.blob) ?? Buffer.alloc(0));
+        return {
+          id: version.entry_id,
+          version: version.version,
+          blob: version.blob,
+          last_author: version.author,
+          title: readFront(document, `${version.entry_id}.md`).title ?? null,
+          words: countWords(document.body),
+          updated_at: version.at,
+          stat: "",
+          // Read on demand by relink.ts: the schema is needed to tell a log from a snapshot.
+          links: null,
+        };
+      });
+      await replaceEntries(tx, rows);
+      await insertMissingSources(tx, sources);
+      const data = { ref, entries: rows.length, versions: versions.length, sources: sources.length };
+      await appendEvent(tx, {
+        at: now().toISOString(),
+        actor: "scriptorium",
+        kind: "index-rebuilt",
+        subject: "wiki",
+        data,
+      });
+    },
+    { isLong: true },
+  );
   return versions.length;
 }
 
