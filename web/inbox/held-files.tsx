@@ -20,7 +20,8 @@ export function HeldFilesPage() {
           <Link to={`/tasks/${task}`}>
             <Shown text={title} />
           </Link>{" "}
-          of <Link to={`/runs/${run}`}>{run}</Link> waits for your decision: these files instruct agents or run programs unasked.
+          of <Link to={`/runs/${run}`}>{run}</Link> waits for your decision: these files instruct agents or run programs
+          unasked.
         </p>
       )}
     >
