@@ -122,7 +122,7 @@ async function largePage(place: Place, browser: Browser): Promise<Table> {
     [`small${at}`, small.replace("# A page", `# Entry small${at}`)],
     [`large${at}`, large.replace("# A page", `# Entry large${at}`)],
   ]);
-  const workspace = await newWorkspace(place, { entries: new Map([["home", "# Entry home\n"], ...texts.flat()]) });
+  const workspace = await newWorkspace(place, { entries: new Map([["home", "# Entry home\n\nHere.\n"], ...texts.flat()]) });
   await takenIn(workspace);
   const { page, url } = await signedIn(place, browser, workspace);
   await page.goto(`${url}/entries/home`);
@@ -156,12 +156,11 @@ async function takenIn({ open }: Workspace): Promise<void> {
 async function firstLoad(place: Place, browser: Browser): Promise<Table> {
   const workspace = await newWorkspace(place, { entries: new Map([["notes", "# Notes\n"]]) });
   const { url, page } = await signedIn(place, browser, workspace);
-  const fresh = await browser.newPage();
-  const cookies = await page.context().cookies();
-  await fresh.context().addCookies(cookies);
-  await fresh.goto(url);
-  await fresh.locator("main h1").first().waitFor();
-  const sizes: { kind: string; bytes: number }[] = await fresh.evaluate(`performance.getEntriesByType("resource")
+  const devtools = await page.context().newCDPSession(page);
+  await devtools.send("Network.setCacheDisabled", { cacheDisabled: true });
+  await page.goto(url);
+  await page.locator("main h1").first().waitFor();
+  const sizes: { kind: string; bytes: number }[] = await page.evaluate(`performance.getEntriesByType("resource")
     .map(({ name, encodedBodySize }) => ({ kind: new URL(name).pathname.split(".").at(-1), bytes: encodedBodySize }))`);
   const sumOf = (kind: string) =>
     sizes.filter((one) => one.kind === kind).reduce((sum, { bytes }) => sum + bytes, 0) / 1000;
