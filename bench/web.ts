@@ -122,7 +122,9 @@ async function largePage(place: Place, browser: Browser): Promise<Table> {
     [`small${at}`, small.replace("# A page", `# Entry small${at}`)],
     [`large${at}`, large.replace("# A page", `# Entry large${at}`)],
   ]);
-  const workspace = await newWorkspace(place, { entries: new Map([["home", "# Entry home\n\nHere.\n"], ...texts.flat()]) });
+  const workspace = await newWorkspace(place, {
+    entries: new Map([["home", "# Entry home\n\nHere.\n"], ...texts.flat()]),
+  });
   await takenIn(workspace);
   const { page, url } = await signedIn(place, browser, workspace);
   await page.goto(`${url}/entries/home`);
