@@ -235,14 +235,6 @@ describe("reading in a browser", needs("chromium"), () => {
       expect((await get(path)).status).toBe(400);
     expect((await get("docs/picture.svg", {})).status).toBe(401);
   });
-});
-
-test("U11: user add prints a link for the server that runs", async () => {
-  const { root } = await newWorkspace();
-  const { url, token } = await serveProcess(root);
-  const env = { SCRIPTORIUM_TOKEN: token };
-  const added = await scriptoriumOfPerson(["user", "add", "Grace", "--json"], { cwd: root, env });
-  expect(new URL(added.json<{ link: string }>().link).port).toBe(new URL(url).port);
 
   test("R20: a long page shows its beginning while the whole is rendered, and does not move when that comes", async () => {
     const part = (at: number) => `## Part ${at}\n\n${"The ferry carries tea and rope. ".repeat(40)}\n\n`;
@@ -269,4 +261,12 @@ test("U11: user add prints a link for the server that runs", async () => {
     await expect.poll(() => page.locator(".prose h2").count()).toBe(160);
     expect(faults).toEqual([]);
   });
+});
+
+test("U11: user add prints a link for the server that runs", async () => {
+  const { root } = await newWorkspace();
+  const { url, token } = await serveProcess(root);
+  const env = { SCRIPTORIUM_TOKEN: token };
+  const added = await scriptoriumOfPerson(["user", "add", "Grace", "--json"], { cwd: root, env });
+  expect(new URL(added.json<{ link: string }>().link).port).toBe(new URL(url).port);
 });
