@@ -147,7 +147,8 @@ function entryAt(wiki: string, path: string): string | undefined {
 const nameIn = (subject: string) => subject.slice(subject.indexOf(":") + 1);
 
 /** Pages, entries, sources and people are named by their subject; a token, session or job has no name to show. */
-const titleIn = (subject: string): string | null => (/^(entry|page|source|user):/.test(subject) ? nameIn(subject) : null);
+const titleIn = (subject: string): string | null =>
+  /^(entry|page|source|user):/.test(subject) ? nameIn(subject) : null;
 
 function pathIn(app: CrewApp, { subject, data }: ActivityEvent): string | null {
   if (subject.startsWith("entry:")) return `${app.config.wiki}/${nameIn(subject)}.md`;
