@@ -5,9 +5,8 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { readHouse } from "./retrieval/house.ts";
 import { measure, type Way } from "./retrieval/measure.ts";
-import { plainFts } from "./retrieval/plain.ts";
 import { published } from "./retrieval/published.ts";
-import { readCollections } from "./retrieval/sets.ts";
+import { type Collection, readBeir, readCollections } from "./retrieval/sets.ts";
 import { speed } from "./retrieval/speed.ts";
 import { openPlace } from "./support/place.ts";
 import { spell, type Table } from "./support/table.ts";
@@ -15,6 +14,8 @@ import { spell, type Table } from "./support/table.ts";
 const { values } = parseArgs({
   options: {
     data: { type: "string" },
+    beir: { type: "string", multiple: true, default: [] },
+    fold: { type: "string" },
     engine: { type: "string", multiple: true, default: ["sqlite", "postgres"] },
     model: { type: "string", default: join(homedir(), ".cache/scriptorium/models/all-MiniLM-L6-v2") },
     way: { type: "string", multiple: true, default: ["lexical", "vectors", "links", "facts"] },
@@ -42,13 +43,12 @@ async function main(): Promise<void> {
     say(model ? "with all-MiniLM-L6-v2\n" : "no model: scriptorium model install, or --model FOLDER\n");
     if (!values.data) say("no --data DIR: only what is in this repository\n");
     const collections = [
-      ...(isAsked("house-dev") || isAsked("house-held-back") ? readHouse() : []),
+      ...(isAsked("house-dev") || isAsked("house-report") ? readHouse() : []),
       ...(values.data ? readCollections(values.data) : []),
+      ...values.beir.map(readBeir),
     ];
     for (const collection of collections.filter(({ name }) => isAsked(name))) {
-      const most = values.limit ? Number(values.limit) : collection.questions.length;
-      const shortened = { ...collection, questions: collection.questions.slice(0, most) };
-      for (const table of plainFts(shortened)) show(table);
+      const shortened = { ...collection, questions: chosenQuestions(collection) };
       for (const engine of values.engine as ("sqlite" | "postgres")[]) {
         const possible = {
           lexical: true,
@@ -68,6 +68,12 @@ async function main(): Promise<void> {
   } finally {
     await place.leave();
   }
+}
+
+/** Of `--fold 0` and `--fold 1` one is for choosing and the other for validating what was chosen. */
+function chosenQuestions({ questions }: Collection): Collection["questions"] {
+  const folded = values.fold ? questions.filter((_, at) => at % 2 === Number(values.fold)) : questions;
+  return values.limit ? folded.slice(0, Number(values.limit)) : folded;
 }
 
 await main();

@@ -6,6 +6,7 @@ import { openGit } from "./config/open-git.ts";
 import { type HostOptions, openRunHost } from "./crew/open-run-host.ts";
 import { attemptRecord } from "./crew/record/attempts.ts";
 import type { CrewApp } from "./crew/record/crew-app.ts";
+import { openRunPacks } from "./crew/record/run-packs.ts";
 import { runStore } from "./crew/record/runs.ts";
 import { outputKind, verdictKind } from "./crew/record/searchable.ts";
 import { contextStore } from "./crew/record/sent-contexts.ts";
@@ -15,9 +16,11 @@ import { newId } from "./kernel/ids.ts";
 import { type Log, silent } from "./kernel/log.ts";
 import { Refused, unwrap } from "./kernel/result.ts";
 import { openThreads } from "./kernel/threads/threads.ts";
+import { identityStore } from "./people/identities.ts";
 import { passkeyStore } from "./people/passkeys.ts";
 import type { PeopleApp } from "./people/people-app.ts";
 import { sessionStore } from "./people/sessions.ts";
+import { challengeStore } from "./people/sign-in-challenges.ts";
 import { codeStore } from "./people/sign-in-codes.ts";
 import { tokenStore } from "./people/tokens.ts";
 import { userStore } from "./people/users.ts";
@@ -52,6 +55,7 @@ import { entryKind, sourceKind } from "./wiki/searchable.ts";
 import { sourceStore } from "./wiki/sources/sources.ts";
 import { checkBook, rememberNewBook } from "./wiki/stores/book.ts";
 import { fileStore } from "./wiki/stores/files.ts";
+import { checkHome } from "./wiki/stores/home.ts";
 import { indexedStore } from "./wiki/stores/indexed.ts";
 import { loadStore } from "./wiki/stores/load-store.ts";
 import { openMirror } from "./wiki/stores/mirror.ts";
@@ -65,11 +69,19 @@ export interface App extends CrewApp, PeopleApp {
 }
 
 /** `host` says how this process plans and executes runs; `now` is the clock, for a history in the past. */
-export type AppOptions = { log?: Log; host?: HostOptions; now?: () => Date };
+export type AppOptions = {
+  log?: Log;
+  host?: HostOptions;
+  now?: () => Date;
+  /** Gets a line while the database is waited for. */
+  tellProgress?: (line: string) => void;
+  /** Opens also a folder that is not the one whose files the database indexes, so that it can become that one. */
+  anyHome?: boolean;
+};
 
 export async function openApp(
   given: Config,
-  { log = silent, host, now = () => new Date() }: AppOptions = {},
+  { log = silent, host, now = () => new Date(), tellProgress, anyHome = false }: AppOptions = {},
 ): Promise<App> {
   const config = liveConfig(given, log);
   const { root, wiki, stateFolder } = config;
@@ -79,9 +91,10 @@ export async function openApp(
   const git = openGit(root, config.environment, config.trust.workspace);
   await checkOwner(git);
   unwrap(config.trust.check("database"));
-  const db = await openDatabase(config.database);
+  const db = await openDatabase(config.database, { tellProgress });
   const book = { db, git, config, newId };
-  const checked = await checkBook(book);
+  const found = await checkBook(book);
+  const checked = found.ok && !anyHome ? await checkHome({ ...book, now }) : found;
   if (!checked.ok) await db.close();
   unwrap(checked);
   const published = publications(db, git, root);
@@ -200,12 +213,15 @@ export async function openApp(
     sessions: sessionStore(db, now, newId),
     codes: codeStore(db, now),
     passkeys: passkeyStore(db, now, newId),
+    identities: identityStore(db, now),
+    challenges: challengeStore(db, now),
     jobs: jobStore({ db, now, newId }),
     users: userStore(db, now),
     tasks: taskEngine({ db, ...config.claims, now, newId }),
     runs: runStore(crew),
     attempts: attemptRecord(crew),
     contexts: contextStore(crew),
+    packs: openRunPacks({ db, git, now, log, config }),
     host: openRunHost(
       () => app,
       () => import("./crew-tools.ts"),

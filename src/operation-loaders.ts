@@ -3,6 +3,7 @@ const wikiFocus = () => import("./wiki/focus-operations.ts");
 const reviewProposalsSection = () => import("./review/proposals/section-operations.ts");
 const wikiSchema = () => import("./wiki/schema/operations.ts");
 const wikiPages = () => import("./wiki/pages/operations.ts");
+const wikiPagesWrite = () => import("./wiki/pages/write-operations.ts");
 const wikiMergeBlame = () => import("./wiki/merge/blame.ts");
 const wikiSources = () => import("./wiki/sources/operations.ts");
 const graphList = () => import("./graph/list-operations.ts");
@@ -10,6 +11,7 @@ const graph = () => import("./graph/operations.ts");
 const graphWalk = () => import("./graph/walk-operations.ts");
 const crewReportInbox = () => import("./crew/report/inbox.ts");
 const reviewProposals = () => import("./review/proposals/operations.ts");
+const reviewProposalsEdit = () => import("./review/proposals/edit-operations.ts");
 const reviewProposalsDesk = () => import("./review/proposals/desk-operations.ts");
 const jobs = () => import("./jobs/operations.ts");
 const jobsLog = () => import("./jobs/log.ts");
@@ -72,6 +74,9 @@ export const loaders = {
   entry_history: pick(wiki, "entryHistory"),
   list_pages: pick(wikiPages, "listPages"),
   read_page: pick(wikiPages, "readPage"),
+  check_page_path: pick(wikiPagesWrite, "checkPagePath"),
+  create_page: pick(wikiPagesWrite, "createPage"),
+  move_page: pick(wikiPagesWrite, "movePage"),
   entry_blame: pick(wikiMergeBlame, "entryBlame"),
   show_schema: pick(wiki, "showSchema"),
   schema_history: pick(wikiSchema, "schemaHistory"),
@@ -97,6 +102,7 @@ export const loaders = {
   import_graph: pick(graph, "importGraph"),
   inbox: pick(crewReportInbox, "inbox"),
   insert_proposal: pick(reviewProposals, "insertProposal"),
+  propose_edit: pick(reviewProposalsEdit, "proposeEdit"),
   list_proposals: pick(reviewProposals, "listProposals"),
   summarize_proposals: pick(reviewProposals, "summarizeProposals"),
   show_proposal: pick(reviewProposals, "showProposal"),

@@ -94,7 +94,12 @@ describe("the official MCP conformance suite", skippedFor(unavailable), () => {
       let port = 0;
       const mcp = mcpOverHttp(app, () => agent("engineer"), conformanceServer);
       const site = new Hono()
-        .use(guard("workspace.localhost", () => port))
+        .use(
+          guard({
+            ...{ localName: "workspace.localhost", port: () => port, isTls: false },
+            ...{ baseUrl: undefined, trustedProxies: [] },
+          }),
+        )
         .all("/mcp", (c) => mcp.fetch(c.req.raw, "token"));
       port = await listen(getRequestListener(site.fetch, { overrideGlobalObjects: false }));
       onTestFinished(() => mcp.close());

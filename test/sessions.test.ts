@@ -233,9 +233,15 @@ describe("signing in", () => {
   test("S2: the cookie is strict, hidden from scripts and named after the workspace; behind TLS only this host may set it", async () => {
     const names: string[] = [];
     for (const proto of ["http", "https", "http"]) {
-      const { root } = await newWorkspace();
-      const { url, token, link } = await serve(root);
-      const forwarded = { "x-forwarded-proto": proto };
+      const isTls = proto === "https";
+      const config = isTls ? "base_url: https://wiki.example.org\ntrusted_proxies: [127.0.0.1]\n" : "";
+      const { root } = await newWorkspace({ config });
+      const { url, token, onceLink, link: given } = await serve(root);
+      if (isTls) expect(new URL(onceLink).origin).toBe("https://wiki.example.org");
+      const link = isTls ? `${url}/?token=${token}` : given;
+      const forwarded: Record<string, string> = isTls
+        ? { host: "wiki.example.org", "x-forwarded-proto": proto, origin: "https://wiki.example.org" }
+        : {};
       const answer = await postLink(link, {}, forwarded);
       const [name = "", ...attributes] = String(answer.headers["set-cookie"]?.[0])
         .split(/[=;] ?/, 1)
@@ -250,6 +256,7 @@ describe("signing in", () => {
       const plain = await ask(url, "/api/entries", { headers });
       expect(plain.status).toBe(proto === "https" ? 401 : 200);
       // The host name is a secret towards other ports, which may see the name of a cookie.
+      if (isTls) continue;
       const host = new URL(link).hostname.split(".", 1)[0] ?? "none";
       expect(name).not.toContain(host);
       expect(host).toMatch(/^[0-9a-f]{20}$/);

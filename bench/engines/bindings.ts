@@ -1,6 +1,7 @@
 import { createRequire } from "node:module";
 import type { SqliteBinding } from "../../src/store/sqlite/binding.ts";
 import { type Connection, openConnection, type Row } from "../../src/store/sqlite/connection.ts";
+import { steadyFunction, steadyMs } from "../../src/store/sqlite/steady-clock.ts";
 
 type Open = typeof openConnection;
 
@@ -33,6 +34,7 @@ type BetterSqlite3 = new (
     all(...parameters: readonly unknown[]): unknown[][];
     run(...parameters: readonly unknown[]): { changes: number; lastInsertRowid: number };
   };
+  function(name: string, value: () => number): void;
   readonly inTransaction: boolean;
   close(): void;
 };
@@ -42,6 +44,7 @@ const ofBetterSqlite3 =
   (Sqlite: BetterSqlite3): Open =>
   (file, busyMs) => {
     const database = new Sqlite(file, { timeout: busyMs });
+    database.function(steadyFunction, steadyMs);
     return {
       exec: (sql) => void database.exec(sql),
       prepare(sql) {
@@ -78,6 +81,7 @@ type Wasm = {
       all(values: readonly unknown[]): Row[];
       run(values: readonly unknown[]): { changes: number; lastInsertRowId: number };
     };
+    function(name: string, value: () => number): void;
     readonly inTransaction: boolean;
     close(): void;
   };
@@ -87,6 +91,7 @@ const ofWasm =
   ({ Database }: Wasm): Open =>
   (file): Connection => {
     const database = new Database(file);
+    database.function(steadyFunction, steadyMs);
     return {
       exec(sql) {
         database.exec(sql);

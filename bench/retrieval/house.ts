@@ -14,16 +14,20 @@ const folders = ["example/wiki", "example/sources", "docs", "."];
 export function readHouse(): Collection[] {
   const texts = new Map(folders.flatMap((folder) => filesIn(folder)).map((file) => [file, textOf(file)]));
   const [, ...lines] = readFileSync("bench/questions/engineering.tsv", "utf8").trim().split("\n");
-  const questions = lines.map((line): Question => {
+  const stale: string[] = [];
+  const questions = lines.flatMap((line): Question[] => {
     const [category = "", file = "", quote = "", text = ""] = line.split("\t");
     const parts = chunk(texts.get(file) ?? { title: "", text: "" }).filter(({ body, heading }) =>
       `${heading}\n${body}`.includes(quote),
     );
-    if (parts.length === 0) throw new Error(`${file} does not say "${quote}"`);
-    return { text, category, gold: parts.slice(0, 1).map((part) => `${file}#L${part.line}`) };
+    if (parts.length === 0) stale.push(`${file}: ${quote}`);
+    return parts.slice(0, 1).map((part) => ({ text, category, gold: new Map([[`${file}#L${part.line}`, 1]]) }));
   });
+  // The texts are the repository's own and change; a question whose answer is gone cannot be asked.
+  if (stale.length > 0) console.error(`left out, because the quote is no longer in the text:\n  ${stale.join("\n  ")}`);
   return [0, 1].map((half) => ({
-    name: half === 0 ? "house-dev" : "house-held-back",
+    name: half === 0 ? "house-dev" : "house-report",
+    role: half === 0 ? "dev" : "report",
     unit: "line",
     texts,
     facts: [],

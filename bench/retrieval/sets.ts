@@ -1,10 +1,12 @@
-import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { basename, join } from "node:path";
 import { gunzipSync } from "node:zlib";
 
 /** A collection as it is brought into a workspace: texts by name, facts with where they come from, and questions. */
 export type Collection = {
   name: string;
+  /** Dev sets may be used for choosing; a report set is only ever counted. */
+  role: "dev" | "report";
   /** What a hit is counted as: a line of a text, or the text. */
   unit: "line" | "page";
   texts: Map<string, { title: string; text: string }>;
@@ -14,8 +16,8 @@ export type Collection = {
 
 export type Question = {
   text: string;
-  /** `name#L7` for a line, `name` for a page. */
-  gold: string[];
+  /** Relevance by place: `name#L7` for a line, `name` for a page. */
+  gold: Map<string, number>;
   category: string;
   /** The folder that the question is about. */
   folder?: string;
@@ -37,8 +39,7 @@ export function readCollections(folder: string): Collection[] {
     .filter((file) => /\.json(\.gz)?$/.test(file))
     .sort()
     .flatMap((file) => {
-      const bytes = readFileSync(join(folder, file));
-      const value = JSON.parse((file.endsWith(".gz") ? gunzipSync(bytes) : bytes).toString("utf8"));
+      const value = JSON.parse(textOf(join(folder, file)));
       const name = file.replace(/\.json(\.gz)?$/, "");
       if (Array.isArray(value) && value[0]?.conversation) return [conversations(name, value)];
       if (Array.isArray(value?.docs) && Array.isArray(value?.queries)) return [documents(name, value)];
@@ -46,9 +47,23 @@ export function readCollections(folder: string): Collection[] {
     });
 }
 
+function textOf(file: string): string {
+  const bytes = readFileSync(file);
+  return (file.endsWith(".gz") ? gunzipSync(bytes) : bytes).toString("utf8");
+}
+
+const roleOf = (name: string): Collection["role"] => (/-dev$/.test(name) ? "dev" : "report");
+
 /** Each session is a text of one line a turn, as a person would paste it. */
 function conversations(name: string, talks: Talk[]): Collection {
-  const collection: Collection = { name, unit: "line", texts: new Map(), facts: [], questions: [] };
+  const collection: Collection = {
+    name,
+    role: roleOf(name),
+    unit: "line",
+    texts: new Map(),
+    facts: [],
+    questions: [],
+  };
   for (const [at, talk] of talks.entries()) {
     const folder = talk.sample_id ?? `talk-${at + 1}`;
     const placeOf = new Map<string, string>();
@@ -71,8 +86,8 @@ function conversations(name: string, talks: Talk[]): Collection {
       for (const facts of Object.values(observed))
         for (const [text, from] of facts) collection.facts.push({ text, from: places([from].flat()) });
     for (const { question, evidence, category } of talk.qa) {
-      const gold = places(evidence);
-      if (gold.length > 0)
+      const gold = new Map(places(evidence).map((place) => [place, 1]));
+      if (gold.size > 0)
         collection.questions.push({ text: question, gold, category: categories[category] ?? String(category), folder });
     }
   }
@@ -80,20 +95,63 @@ function conversations(name: string, talks: Talk[]): Collection {
 }
 
 type Documents = {
-  docs: { id: string; title: string; text: string }[];
+  docs: { id: string; title?: string; text: string }[];
   queries: { text: string; gold: Record<string, number> }[];
 };
 
 function documents(name: string, { docs, queries }: Documents): Collection {
   return {
     name,
+    role: roleOf(name),
     unit: "page",
-    texts: new Map(docs.map(({ id, title, text }) => [`d${id}`, { title, text }])),
+    texts: new Map(docs.map(({ id, title = "", text }) => [`d${id}`, { title, text }])),
     facts: [],
-    questions: queries.map(({ text, gold }) => ({
-      text,
-      gold: Object.keys(gold).map((id) => `d${id}`),
-      category: "all",
-    })),
+    questions: queries.flatMap(({ text, gold }) => {
+      const relevant = Object.entries(gold).filter(([, relevance]) => relevance > 0);
+      if (relevant.length === 0) return [];
+      return [{ text, gold: new Map(relevant.map(([id, relevance]) => [`d${id}`, relevance])), category: "all" }];
+    }),
   };
+}
+
+/** A folder in BEIR's layout: `corpus.jsonl`, `queries.jsonl`, and `qrels.tsv` or `qrels/*.tsv`, each also with `.gz`. */
+export function readBeir(folder: string): Collection {
+  const relevance = new Map<string, Record<string, number>>();
+  for (const file of relevanceFiles(folder)) {
+    for (const line of textOf(file).split("\n")) {
+      const cells = line.trim().split(/\s+/);
+      // TREC's four columns have an unused one after the question.
+      const [question = "", id = "", score = ""] = cells.length === 4 ? [cells[0], cells[2], cells[3]] : cells;
+      if (!/^-?\d+(\.\d+)?$/.test(score)) continue;
+      const known = relevance.get(question) ?? {};
+      known[id] = Number(score);
+      relevance.set(question, known);
+    }
+  }
+  const rows = <T>(name: string): T[] =>
+    textOf(existing(join(folder, name)))
+      .split("\n")
+      .filter((line) => line.trim() !== "")
+      .map((line) => JSON.parse(line));
+  const docs = rows<{ _id: string; title?: string; text: string }>("corpus.jsonl");
+  const queries = rows<{ _id: string; text: string }>("queries.jsonl");
+  return documents(basename(folder), {
+    docs: docs.map(({ _id, title, text }) => ({ id: _id, text, ...(title === undefined ? {} : { title }) })),
+    queries: queries.map(({ _id, text }) => ({ text, gold: relevance.get(_id) ?? {} })),
+  });
+}
+
+function relevanceFiles(folder: string): string[] {
+  const inside = join(folder, "qrels");
+  if (!existsSync(inside) || !statSync(inside).isDirectory()) return [existing(join(folder, "qrels.tsv"))];
+  // A split that is for testing is the one that others report.
+  const files = readdirSync(inside).filter((file) => /\.tsv(\.gz)?$/.test(file));
+  const test = files.filter((file) => file.startsWith("test."));
+  return (test.length > 0 ? test : files).map((file) => join(inside, file));
+}
+
+function existing(file: string): string {
+  const found = [file, `${file}.gz`].find((path) => existsSync(path));
+  if (!found) throw new Error(`${file} does not exist`);
+  return found;
 }

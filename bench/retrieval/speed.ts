@@ -2,6 +2,7 @@ import { join } from "node:path";
 import type { Kind } from "../../src/search/kinds.ts";
 import { localModel } from "../../src/search/model/model.ts";
 import { openSearch } from "../../src/search/open.ts";
+import { inBytes } from "../../src/search/rank/meaning.ts";
 import type { Database } from "../../src/store/database.ts";
 import { openDatabase } from "../../src/store/open.ts";
 import { openConnection } from "../../src/store/sqlite/connection.ts";
@@ -80,7 +81,7 @@ async function makeVectors(db: Database): Promise<void> {
     const values = hashes.slice(from, from + 200).map(({ hash }) => {
       const vector = Float32Array.from({ length: 384 }, () => chance() - 0.5);
       const length = Math.hypot(...vector);
-      return { model: localModel.name, hash, vector: Buffer.from(vector.map((value) => value / length).buffer) };
+      return { model: localModel.name, hash, ...inBytes(vector.map((value) => value / length)) };
     });
     await db.write((tx) => tx.insertInto("vectors").values(values).execute());
   }

@@ -45,6 +45,7 @@ function openContext(outcome: Outcome, seed: number, end: number): { context: Co
     SCRIPTORIUM_TRUSTED_FOLDERS: folder,
   };
   const running = new Set<ChildProcess>();
+  const endings: (() => void)[] = [];
   let closed = false;
 
   const context: Context = {
@@ -61,11 +62,17 @@ function openContext(outcome: Outcome, seed: number, end: number): { context: Co
     note(text) {
       if (!closed) outcome.note = text;
     },
-    start(command, args, { cwd, env = {} }) {
+    table(table) {
+      if (!closed) outcome.table = table;
+    },
+    atEnd(work) {
+      endings.push(work);
+    },
+    start(command, args, { cwd, env = {}, within = [] }) {
       if (closed) throw new Error("the proof's time is over");
-      const file = command === "git" ? "git" : process.execPath;
-      const script = command === "git" ? [] : [join(dist, `${command}.js`)];
-      const child = spawn(file, [...script, ...args], { cwd, env: { ...environment, ...env } });
+      const script = command === "git" ? ["git"] : [process.execPath, join(dist, `${command}.js`)];
+      const [file = "", ...rest] = [...within, ...script, ...args];
+      const child = spawn(file, rest, { cwd, env: { ...environment, ...env } });
       running.add(child);
       child.once("close", () => running.delete(child));
       // Writing to a command that was killed is part of the proofs.
@@ -78,6 +85,7 @@ function openContext(outcome: Outcome, seed: number, end: number): { context: Co
     close() {
       closed = true;
       for (const child of running) child.kill("SIGKILL");
+      for (const end of endings.splice(0).reverse()) end();
       rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
     },
   };

@@ -2,7 +2,7 @@
 import { writeFileSync } from "node:fs";
 import { attempt } from "./context.ts";
 import { failed, type Outcome, type Proof } from "./proof.ts";
-import { failures, page, table } from "./report.ts";
+import { failures, page, tables } from "./report.ts";
 
 type Plan = {
   names: string[];
@@ -15,14 +15,17 @@ type Plan = {
 
 const plan = JSON.parse(process.argv[2] ?? "") as Plan;
 const outcomes: Outcome[] = [];
-for (const [at, name] of plan.names.entries()) {
-  const { proof } = (await import(new URL(`./${name}.js`, import.meta.url).href)) as { proof: Proof };
-  const share = (plan.until - Date.now()) / (plan.names.length - at);
+const proofs: { name: string; proof: Proof }[] = [];
+for (const name of plan.names) proofs.push({ name, ...(await import(new URL(`./${name}.js`, import.meta.url).href)) });
+const weightOf = ({ proof }: { proof: Proof }) => proof.weight ?? 1;
+for (const [at, { name, proof }] of proofs.entries()) {
+  const left = proofs.slice(at).reduce((sum, each) => sum + weightOf(each), 0);
+  const share = ((plan.until - Date.now()) * weightOf({ proof })) / left;
   process.stderr.write(`${name}: ${Math.max(0, Math.round(share / 1000))} s\n`);
   outcomes.push(await attempt(name, proof, plan.seed + at, Date.now() + share));
 }
 
-console.log(table(outcomes));
+console.log(tables(outcomes));
 for (const line of failures(outcomes)) console.log(`  ${line}`);
 if (plan.page) {
   const node = `Node ${process.versions.node}, ${process.platform} ${process.arch}`;

@@ -1,4 +1,4 @@
-import { failed, type Outcome } from "./proof.ts";
+import { failed, type Outcome, type Table } from "./proof.ts";
 
 export type Run = { date: string; commit: string; command: string; node: string; outcomes: Outcome[] };
 
@@ -10,10 +10,15 @@ const rowOf = (outcome: Outcome) => {
   return [`${outcome.promise}${note}`, missing, outcome.error ? "proof failed to run" : String(outcome.violations)];
 };
 
-/** The table for a terminal. */
-export function table(outcomes: Outcome[]): string {
-  const rows = [header, ...outcomes.map(rowOf)];
-  const widths = header.map((_, at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)));
+/** The tables for a terminal. */
+export const tables = (outcomes: Outcome[]): string =>
+  [
+    aligned([header, ...outcomes.map(rowOf)]),
+    ...outcomes.flatMap(({ table }) => (table ? `\n${table.title}\n${aligned([table.header, ...table.rows])}` : [])),
+  ].join("\n");
+
+function aligned(rows: string[][]): string {
+  const widths = (rows[0] ?? []).map((_, at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)));
   const line = (row: string[]) => row.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join(" | ");
   return rows.map((row) => line(row).trimEnd()).join("\n");
 }
@@ -30,7 +35,6 @@ export const failures = (outcomes: Outcome[]): string[] =>
     ]);
 
 export function page({ date, commit, command, node, outcomes }: Run): string {
-  const cells = (row: string[]) => `| ${row.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
   const found = failures(outcomes);
   return [
     "# Proof",
@@ -46,9 +50,23 @@ export function page({ date, commit, command, node, outcomes }: Run): string {
     "|---|---|---|",
     ...outcomes.map((outcome) => cells(rowOf(outcome))),
     "",
+    ...outcomes.flatMap(({ table }) => (table ? pageTable(table) : [])),
     "## Violations",
     "",
     ...(found.length > 0 ? found.map((line) => `- ${line.replace(/\s+/g, " ")}`) : ["None."]),
     "",
   ].join("\n");
 }
+
+const cells = (row: string[]) => `| ${row.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
+
+const pageTable = ({ title, about, header, rows }: Table): string[] => [
+  `## ${title}`,
+  "",
+  about,
+  "",
+  cells(header),
+  `|${header.map(() => "---").join("|")}|`,
+  ...rows.map(cells),
+  "",
+];

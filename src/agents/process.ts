@@ -67,13 +67,13 @@ const exitAfterTalkMs = 5000;
  * found by the run's marker in their environment. A stop takes 5 s at most (R8).
  */
 export async function runProcess(spec: ProcessSpec, signal: AbortSignal): Promise<ProcessResult> {
-  const startedAt = Date.now();
+  const startedAt = performance.now();
   const tail = boundedTail(tailBytes);
   const { interruptMs, terminateMs } = spec.stopTimeouts ?? defaultStopTimeouts;
   const result = (rest: Pick<ProcessResult, "exitCode" | "ended" | "error">): ProcessResult => ({
     ...rest,
     errorTail: tail.text(),
-    durationMs: Date.now() - startedAt,
+    durationMs: Math.round(performance.now() - startedAt),
   });
   if (signal.aborted) return result({ exitCode: null, ended: "stopped" });
 
@@ -94,7 +94,7 @@ export async function runProcess(spec: ProcessSpec, signal: AbortSignal): Promis
     if (escalation) return;
     ended = why;
     error = reason;
-    killAt = Date.now() + timeouts.interruptMs + timeouts.terminateMs;
+    killAt = performance.now() + timeouts.interruptMs + timeouts.terminateMs;
     escalation = endGroup(child, exited, timeouts, spec.isSandboxed ? spec.run : undefined);
   };
   const timers = clocks(spec.limits, stop);
@@ -133,7 +133,7 @@ export async function runProcess(spec: ProcessSpec, signal: AbortSignal): Promis
   signal.removeEventListener("abort", onAbort);
   await escalation;
   kill(-(child.pid ?? 0), "SIGTERM");
-  await endSurvivors(spec.run, killAt === undefined ? terminateMs : Math.max(0, killAt - Date.now()));
+  await endSurvivors(spec.run, killAt === undefined ? terminateMs : Math.max(0, killAt - performance.now()));
   kill(-(child.pid ?? 0), "SIGKILL");
   guard?.over();
   await Promise.race([closed(child), sleep(1000, undefined, { ref: false })]);

@@ -11,14 +11,14 @@ export const runMarker = "SCRIPTORIUM_RUN";
  */
 export async function endSurvivors(run: string, graceMs: number): Promise<number> {
   const signalled = new Set<number>();
-  const killFrom = Date.now() + graceMs;
+  const killFrom = performance.now() + graceMs;
   // Two empty scans in a row: during exec a process has no environment to read.
   // At most 1000: a process may fork as fast as it is killed.
   for (let emptyScans = 0, scans = 0; emptyScans < 2 && scans < 1000; scans++) {
     const left = await survivors(run);
     emptyScans = left.length === 0 ? emptyScans + 1 : 0;
     for (const pid of left) {
-      if (Date.now() >= killFrom) kill(pid, "SIGKILL");
+      if (performance.now() >= killFrom) kill(pid, "SIGKILL");
       else if (!signalled.has(pid)) kill(pid, "SIGTERM");
       signalled.add(pid);
     }

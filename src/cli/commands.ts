@@ -22,6 +22,7 @@ const makers: Record<string, () => Promise<MakeCommand>> = {
   section: async () => (await import("./schema.ts")).sectionCommand,
   search: async () => (await import("./search.ts")).searchCommand,
   graph: async () => (await import("./graph.ts")).graphCommand,
+  page: async () => (await import("./page.ts")).pageCommand,
   source: async () => (await import("./source.ts")).sourceCommand,
   topic: async () => (await import("./topic.ts")).topicCommand,
   inbox: async () => (await import("./inbox.ts")).inboxCommand,

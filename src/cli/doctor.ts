@@ -7,7 +7,7 @@ import { examine as examineWorkspace } from "../doctor/doctor.ts";
 import { type Diagnosis, diagnose, type Finding, findingsOf, purposes } from "../doctor/finding.ts";
 import { Refused } from "../kernel/result.ts";
 import { machineTrouble } from "./machine-trouble.ts";
-import { type Common, print, report } from "./session.ts";
+import { type Common, print, report, tellWaiting } from "./session.ts";
 import { shell, writeErr } from "./shell.ts";
 import { bold, dim, green, red, yellow } from "./text.ts";
 
@@ -76,7 +76,7 @@ async function examine(common: Common, rebuild: boolean): Promise<Diagnosis> {
 
 async function checkWorkspace(config: Config, rebuild: boolean): Promise<Finding[]> {
   try {
-    const app = await openApp(config);
+    const app = await openApp(config, { tellProgress: tellWaiting });
     try {
       if (rebuild) await app.rebuild();
       return await examineWorkspace(app, tellProgress());

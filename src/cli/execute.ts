@@ -1,4 +1,5 @@
 import { readFile } from "node:fs/promises";
+import { resolve } from "node:path";
 import { Command, InvalidArgumentError } from "@commander-js/extra-typings";
 import type { App } from "../app.ts";
 import type { PlannedSetup } from "../crew/attempt/planned-setup.ts";
@@ -9,7 +10,7 @@ import { rerunRun } from "../crew/rerun.ts";
 import { currentBudget } from "../crew/rules/run-budget.ts";
 import { cancelRun, pauseRun } from "../crew/run-operations.ts";
 import { nameOf } from "../kernel/caller.ts";
-import { ok, type Result, refuse } from "../kernel/result.ts";
+import { ok, type Result, refuse, unwrap } from "../kernel/result.ts";
 import { stopSignals } from "../kernel/stop-signals.ts";
 import { snakeKeys } from "../kernel/wire.ts";
 import { noSuch } from "../store/no-such.ts";
@@ -18,7 +19,7 @@ import { failureLines } from "./failures.ts";
 import type { OutputOf } from "./output-of.ts";
 import { progress } from "./progress.ts";
 import { type Common, complain, localPerson, perform, print, report, withApp } from "./session.ts";
-import { writeErr, writeOut } from "./shell.ts";
+import { shell, writeErr, writeOut } from "./shell.ts";
 import { inert, inertly, json, plural, table } from "./text.ts";
 
 export const executeCommand = (common: () => Common) =>
@@ -45,16 +46,35 @@ export const workCommand = (common: () => Common) =>
     .description("add workers to the runs of this workspace, also from another machine; Ctrl-C stops them")
     .argument("[run]", "only this run; exits when the run ends")
     .option("--workers <n>", "maximum number of tasks in progress at once", count)
-    .action((run, { workers }) =>
-      withApp(common(), async (app) => {
-        if (run && !(await app.runs.find(run)))
-          return complain(common(), (await noSuch(app.db.read, "run", run)).problem);
-        const done = await watched(app, common(), async () =>
-          app.host.work(run, { workers, by: nameOf(await localPerson(app, common())) }),
-        );
-        if (!done.ok) complain(common(), done.problem);
-      }),
-    );
+    .option(
+      "--database <url>",
+      "PostgreSQL address of the runs; in an empty folder it makes a workspace for the worker",
+    )
+    .action(async (run, { workers, database }) => {
+      const root = database === undefined ? undefined : unwrap(await rootOfWorker(common(), database));
+      const open = { root, database };
+      await withApp(
+        common(),
+        async (app) => {
+          if (run && !(await app.runs.find(run)))
+            return complain(common(), (await noSuch(app.db.read, "run", run)).problem);
+          const done = await watched(app, common(), async () =>
+            app.host.work(run, { workers, by: nameOf(await localPerson(app, common())) }),
+          );
+          if (!done.ok) complain(common(), done.problem);
+        },
+        open,
+      );
+    });
+
+async function rootOfWorker({ dir }: Common, url: string): Promise<Result<string>> {
+  if (!/^postgres(ql)?:\/\//.test(url))
+    return refuse("invalid", `--database ${url}: expected a PostgreSQL URL such as postgres://host/name`);
+  const { workerFolder } = await import("../setup/worker-folder.ts");
+  const { env, cwd } = shell();
+  const folder = resolve(cwd, dir ?? ".");
+  return workerFolder({ folder, url, env, onWait: (message) => writeErr(`scriptorium: ${message}\n`) });
+}
 
 export const resumeCommand = (common: () => Common) =>
   new Command("resume")

@@ -44,7 +44,13 @@ function listed({ waiting, proposals, runs, plan_changes, files, gates, settings
       when(one.created_at),
       `scriptorium proposal show ${one.id}`,
     ]),
-    ...runs.flatMap(({ id, state, title, created_at, reason, questions }) => [
+    ...runs.flatMap(({ id, state, title, created_at, reason, stalled, questions }) => [
+      ...(stalled
+        ? [["stalled run", `${title}: ${reason ?? ""}`, when(created_at), `scriptorium run resume ${id}`]]
+        : []),
+      ...(state === "running" && reason !== null && !stalled
+        ? [["waiting run", `${title}: ${reason}`, when(created_at), `scriptorium run show ${id}`]]
+        : []),
       ...(state === "stopped"
         ? [["stopped run", `${title}: ${reason ?? ""}`, when(created_at), `scriptorium run resume ${id}`]]
         : []),

@@ -143,15 +143,15 @@ const sweepMs = 5000;
 async function jobEnd(app: App, id: string, interrupted: AbortSignal): Promise<void> {
   const changes = watchChanges(app.db);
   interrupted.addEventListener("abort", changes.close, { once: true });
-  let sweptAt = Date.now();
+  let sweptAt = performance.now();
   try {
     while (!interrupted.aborted) {
       const seen = changes.count();
       const job = await app.jobs.find(id);
       if (!job || job.completed_at) return;
       await changes.after(seen, sweepMs);
-      if (Date.now() - sweptAt < sweepMs) continue;
-      sweptAt = Date.now();
+      if (performance.now() - sweptAt < sweepMs) continue;
+      sweptAt = performance.now();
       await app.jobs.sweep({ source: job.source_path });
     }
   } finally {

@@ -15,6 +15,7 @@ const commands: Record<NextOperation, (input: Input) => string | undefined> = {
     `proposal approve ${given(input, "id")}${merge ? " --merge" : ""}${hidden ? " --accept-hidden" : ""}`,
   cancel_run: (input) => `run cancel ${given(input, "id")}`,
   commit_entry: (input) => `entry commit ${given(input, "id")} --version ${given(input, "version")} --file <file>`,
+  create_section: (input) => `section propose ${given(input, "id")} --title <title> --description <text>`,
   fetch_entry: (input) => `entry read ${given(input, "id")}`,
   get_persona: () => undefined,
   get_task_context: (input) => `task show ${given(input, "id")}`,
@@ -36,6 +37,7 @@ const commands: Record<NextOperation, (input: Input) => string | undefined> = {
   refresh_perspective: (input) =>
     `perspective refresh ${given(input, "source_path")} --persona ${given(input, "persona")}`,
   release_task: (input) => `task release ${given(input, "id")} --force`,
+  rename_section: (input) => `section rename ${given(input, "id")} ${given(input, "new_id")}`,
   reject_proposal: (input) => `proposal reject ${given(input, "id")}`,
   reopen_topic: (input) => `topic reopen ${given(input, "id")}`,
   reply_topic: (input) => `topic reply ${given(input, "id")} --message <text>`,
@@ -68,6 +70,7 @@ const peopleOnly = new Set<NextOperation>([
   "refresh_perspective",
   "reject_proposal",
   "release_task",
+  "rename_section",
   "reopen_topic",
   "request_revision",
   "show_proposal",

@@ -23,6 +23,10 @@ export function lineOf(news: News): string {
   switch (news.kind) {
     case "run-started":
       return `${news.run} started: ${news.title ?? ""}`;
+    case "run-taken-over":
+      return `${news.run} was taken over: no process executed it`;
+    case "run-waits":
+      return `${news.run} waits${why}`;
     case "plan-changed":
       return `the plan of ${news.run} changed:\n${news.reason ?? ""}`;
     case "setup-started":

@@ -3,6 +3,7 @@ import type * as z from "zod";
 import { requestRevision } from "../jobs/revision-operations.ts";
 import { ok } from "../kernel/result.ts";
 import { commentOnLine, resolveLineComment, takeChanges } from "../review/proposals/desk-operations.ts";
+import { proposeEdit } from "../review/proposals/edit-operations.ts";
 import {
   approveProposal,
   commentProposal,
@@ -43,16 +44,28 @@ export const proposalCommand = (common: () => Common) =>
     )
     .addCommand(
       new Command("open")
-        .description("Propose your own text for the page of a topic. Reads it from a file or stdin.")
-        .requiredOption("--topic <id>", "topic that the proposal answers")
+        .description("Propose your own text for a page. Reads it from a file or stdin.")
+        .option("--topic <id>", "topic that the proposal answers")
+        .option("--page <path>", "page to change; opens a topic with the message")
+        .option("--message <text>", "with --page: what you changed and why")
         .requiredOption("--base <sha>", "source_sha that your text is based on, as shown by `topic show --json`")
         .option("--file <path>", "file with the whole new text; - for stdin", "-")
-        .action(async ({ topic, base, file }) => {
+        .action(async ({ topic, page, message, base, file }, command) => {
+          if ((topic === undefined) === (page === undefined)) command.error("error: name either --topic or --page");
           const content = (await readInput(file)).toString("utf8");
+          if (page !== undefined) {
+            const input = { source_path: page, topic_id: topic, message, base_sha: base, content };
+            return report(
+              common(),
+              proposeEdit,
+              input,
+              (p) => `${p.id} is open for review, with topic ${p.topic_id}`,
+            );
+          }
           await report(
             common(),
             insertProposal,
-            { topic_id: topic, base_sha: base, content },
+            { topic_id: topic ?? "", base_sha: base, content },
             (p) => `${p.id} is open for review`,
           );
         }),

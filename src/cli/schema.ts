@@ -1,4 +1,5 @@
 import { Command } from "@commander-js/extra-typings";
+import { createSection } from "../review/proposals/section-operations.ts";
 import { showSchema } from "../wiki/operations.ts";
 import { renameSection, schemaHistory } from "../wiki/schema/operations.ts";
 import type { OutputOf } from "./output-of.ts";
@@ -47,14 +48,30 @@ function versionList({ versions }: OutputOf<typeof schemaHistory>): string {
 }
 
 export const sectionCommand = (common: () => Common) =>
-  new Command("section").description("rename sections of the wiki").addCommand(
-    new Command("rename")
-      .description(renameSection.summary)
-      .argument("<id>", "id of the section, such as vision or api/errors")
-      .argument("<new-id>", "its new id")
-      .option("--title <text>", "its new title (default: unchanged)")
-      .action((id, newId, { title }) => report(common(), renameSection, { id, new_id: newId, title }, renamed(id))),
-  );
+  new Command("section")
+    .description("propose and rename sections of the wiki")
+    .addCommand(
+      new Command("propose")
+        .description(createSection.summary)
+        .argument("<id>", "id of the section, such as vision or api/errors")
+        .requiredOption("--title <text>", "its title")
+        .option("--mode <mode>", "snapshot or log", "snapshot")
+        .option("--writable-by <roles>", "roles of agents that may write it, such as planner,engineer", "")
+        .requiredOption("--description <text>", "what belongs in it")
+        .action((id, { title, mode, writableBy, description }) => {
+          const roles = writableBy.split(",").flatMap((role) => role.trim() || []);
+          const input = { id, title, mode, writable_by: roles, description };
+          return report(common(), createSection, input as never, ({ message }) => message);
+        }),
+    )
+    .addCommand(
+      new Command("rename")
+        .description(renameSection.summary)
+        .argument("<id>", "id of the section, such as vision or api/errors")
+        .argument("<new-id>", "its new id")
+        .option("--title <text>", "its new title (default: unchanged)")
+        .action((id, newId, { title }) => report(common(), renameSection, { id, new_id: newId, title }, renamed(id))),
+    );
 
 const renamed =
   (old: string) =>

@@ -1,3 +1,4 @@
+import { isIP } from "node:net";
 import { resolve } from "node:path";
 import { Command, InvalidArgumentError } from "@commander-js/extra-typings";
 import { findWorkspace } from "../config/environment.ts";
@@ -9,10 +10,12 @@ import { claimSecret, shell } from "./shell.ts";
 
 export const serveCommand = (common: () => Common) =>
   new Command("serve")
-    .description("start the server for browsers, scripts and agents on this machine")
+    .description("start the server for browsers, scripts and agents")
     .option("--port <n>", "port to listen on; 0 for a free one", port)
+    .option("--host <address>", "address to listen on, such as 0.0.0.0 (default: this machine only)", host)
+    .option("--insecure-http", "listen for other machines without TLS")
     .option("--example", "serve an example workspace, created in .example/ on first use")
-    .action(async ({ port, example }) => {
+    .action(async ({ example, port, host, insecureHttp }) => {
       const [{ serve }, { openExample }] = await Promise.all([
         import("../http/serve.ts"),
         import("../http/example.ts"),
@@ -20,13 +23,18 @@ export const serveCommand = (common: () => Common) =>
       const options = common();
       crashAt(shell().env.SCRIPTORIUM_CRASH_AT);
       const dir = example ? await openExample(process.cwd()) : options.dir;
-      await serve({ ...options, ...(dir ? { dir } : {}) }, port);
+      await serve({ ...options, ...(dir ? { dir } : {}), port, host, insecureHttp });
     });
 
 function port(text: string): number {
   const value = Number(text);
   if (Number.isInteger(value) && value >= 0 && value <= 65_535) return value;
   throw new InvalidArgumentError("Expected a port from 0 to 65535; 0 for a free one.");
+}
+
+function host(text: string): string {
+  if (text === "localhost" || isIP(text) !== 0) return text;
+  throw new InvalidArgumentError("Expected an IP address such as 0.0.0.0, or localhost.");
 }
 
 export const mcpCommand = (common: () => Common) =>

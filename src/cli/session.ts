@@ -20,13 +20,18 @@ import { inert, inertly, json } from "./text.ts";
 export type Common = { dir?: string; json?: boolean; token?: string; idempotencyKey?: string };
 
 /** Opens the workspace around `dir`, does the work, and leaves nothing behind. */
-export async function withApp<T>(common: Common, work: (app: App) => Promise<T>): Promise<T> {
-  const { env, cwd } = shell();
-  crashAt(env.SCRIPTORIUM_CRASH_AT);
-  const root = unwrap(findWorkspace(resolve(cwd, common.dir ?? ".")));
+export async function withApp<T>(
+  common: Common,
+  work: (app: App) => Promise<T>,
+  { root: known, database }: { root?: string | undefined; database?: string | undefined } = {},
+): Promise<T> {
+  const { env: own, cwd } = shell();
+  crashAt(own.SCRIPTORIUM_CRASH_AT);
+  const env = database === undefined ? own : { ...own, SCRIPTORIUM_DATABASE_URL: database };
+  const root = known ?? unwrap(findWorkspace(resolve(cwd, common.dir ?? ".")));
   // Loaded when they are needed: usage errors and scribe with a server do without.
   const [{ openApp }, { loadConfig }] = await Promise.all([import("../app.ts"), import("../config/config.ts")]);
-  const app = await openApp(unwrap(loadConfig(root, env)));
+  const app = await openApp(unwrap(loadConfig(root, env)), { tellProgress: tellWaiting });
   try {
     return await work(app);
   } finally {
@@ -35,6 +40,9 @@ export async function withApp<T>(common: Common, work: (app: App) => Promise<T>)
     await app.close();
   }
 }
+
+/** Says on stderr what a command waits for. */
+export const tellWaiting = (line: string): void => void writeErr(`scriptorium: ${line}\n`);
 
 export const tokenOf = ({ token }: Common) => token || shell().env.SCRIPTORIUM_TOKEN;
 

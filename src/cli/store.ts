@@ -9,8 +9,9 @@ import { ok, type Result, refuse, unwrap } from "../kernel/result.ts";
 import { configOfBook, type Moved, type MovePlan, moveStore, planMove } from "../setup/move-store.ts";
 import { crashAt } from "../store/disk/crash.ts";
 import { databaseName } from "../wiki/stores/book.ts";
+import { adoptHome, type Home, placeOf } from "../wiki/stores/home.ts";
 import { decide } from "./decide.ts";
-import { type Common, localPerson, print, tokenOf } from "./session.ts";
+import { type Common, localPerson, print, tellWaiting, tokenOf } from "./session.ts";
 import { shell, writeErr } from "./shell.ts";
 
 const help = `
@@ -24,14 +25,59 @@ Examples:
   scriptorium store move files --to sqlite                   back to files and SQLite`;
 
 export const storeCommand = (common: () => Common) =>
-  new Command("store").description("move the entries between stores and databases").addCommand(
-    new Command("move")
-      .description(operation.summary)
-      .addArgument(new Argument("<store>", "where the entries go").choices(["files", "database"] as const))
-      .option("--to <database>", "sqlite, or the URL of an empty PostgreSQL database (default: the present one)")
-      .addHelpText("after", help)
-      .action(async (store, { to }) => print(common(), await move(common(), store, to), movedText)),
-  );
+  new Command("store")
+    .description("move the entries between stores, databases and folders")
+    .addCommand(
+      new Command("move")
+        .description(operation.summary)
+        .addArgument(new Argument("<store>", "where the entries go").choices(["files", "database"] as const))
+        .option("--to <database>", "sqlite, or the URL of an empty PostgreSQL database (default: the present one)")
+        .addHelpText("after", help)
+        .action(async (store, { to }) => print(common(), await move(common(), store, to), movedText)),
+    )
+    .addCommand(
+      new Command("adopt")
+        .description(adoption.summary)
+        .addHelpText("after", adoptHelp)
+        .action(async () => print(common(), await adopt(common()), adoptedText)),
+    );
+
+const adoption = {
+  name: "store_adopt",
+  summary: "Make this folder the one whose files PostgreSQL indexes, after it was moved to another machine.",
+};
+
+const adoptHelp = `
+With store: files on PostgreSQL, the files of one folder are the entries, and other folders are refused. Run this in
+the new folder when the old one is not used any more: its servers are stopped, and its files and git history are here.
+
+Example:
+  git fetch old-host:handbook '+refs/scriptorium/*:refs/scriptorium/*'
+  scriptorium store adopt`;
+
+async function adopt(common: Common): Promise<Result<Adopted>> {
+  const { env, cwd } = shell();
+  const root = unwrap(findWorkspace(resolve(cwd, common.dir ?? ".")));
+  const app = await openApp(unwrap(loadConfig(root, env)), { tellProgress: tellWaiting, anyHome: true });
+  try {
+    const person = await localPerson(app, common);
+    const input = { folder: root };
+    const text = `${adoption.summary}\n  folder: ${root}\n\nServers and workers in the old folder must be stopped.`;
+    const decided = await decide(
+      app,
+      { operation: adoption, input, person, hasToken: Boolean(tokenOf(common)) },
+      { word: "adopt", preview: async () => ok({ text }) },
+    );
+    return decided.ok ? await adoptHome(app, decided.value.caller.name) : decided;
+  } finally {
+    await app.close();
+  }
+}
+
+type Adopted = { from: Home | null; to: Home };
+
+const adoptedText = ({ from, to }: Adopted) =>
+  `the entries are the files in ${placeOf(to)} now${from ? `, and no longer those in ${placeOf(from)}` : ""}`;
 
 const operation = { name: "store_move", summary: "Move the entries and everything else to another store or database." };
 
@@ -45,7 +91,7 @@ async function move(common: Common, store: "files" | "database", to: string | un
     return refuse("conflict", "a server of this workspace is running; stop it, then move the entries");
   const plan = planMove(config, store, to);
   if (!plan.ok) return plan;
-  const app = await openApp(config);
+  const app = await openApp(config, { tellProgress: tellWaiting });
   try {
     const decided = await confirm(app, common, plan.value);
     if (!decided.ok) return decided;

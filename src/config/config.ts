@@ -1,14 +1,17 @@
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import * as z from "zod";
-import { ok, type Result } from "../kernel/result.ts";
+import { ok, type Result, refuse } from "../kernel/result.ts";
 import { readYaml } from "../kernel/yaml.ts";
 import type { DatabaseAddress } from "../store/database.ts";
+import { defaultLimits } from "../store/postgres/limits.ts";
 import { type CrewConfig, crewBlock } from "./crew.ts";
 import { cacheFolder, configName, type Environment, stateFolderOf } from "./environment.ts";
 import { type NetworkMode, networkHosts, networkMode } from "./network.ts";
+import { type OidcConfig, oidcBlock, ownOidcBlock, withoutSecret } from "./oidc.ts";
 import { type PersonaDefinition, personaList } from "./persona.ts";
 import { type SandboxConfig, sandboxKeys } from "./sandbox.ts";
+import { baseUrlIn, serverKeys } from "./server.ts";
 import { type SessionConfig, sessionBlock } from "./session.ts";
 import { type SettingsTrust, settingsTrust } from "./settings-trust.ts";
 import { sensitiveSettings } from "./trust/settings.ts";
@@ -97,6 +100,32 @@ const agentBlock = z.strictObject({
     .describe("Folder of the agents' logs; `.scriptorium/agent-logs` if left out, no log files if empty"),
 });
 
+const postgresUrl = z.string().regex(/^postgres(ql)?:\/\//, "expected a PostgreSQL URL such as postgres://host/name");
+
+const postgresqlBlock = z
+  .strictObject({
+    listen: postgresUrl
+      .optional()
+      .describe(
+        "Address of the server itself, for LISTEN, where `database` is a pooler such as PgBouncer. The variable `SCRIPTORIUM_DATABASE_LISTEN_URL` overrides it",
+      ),
+    connections: z
+      .int()
+      .min(2)
+      .max(200)
+      .default(defaultLimits.connections)
+      .describe("Maximum number of connections of one process, apart from the one that listens"),
+    connect_timeout: duration.default("5s").describe("Time limit for opening a connection"),
+    statement_timeout: duration
+      .default("1m")
+      .describe("Time limit of one statement, with its wait for locks. Migrations, rebuilds and moves have none"),
+    retry_timeout: duration
+      .default("5s")
+      .describe("How long a call waits for a database that was lost, before it fails"),
+    start_timeout: duration.default("30s").describe("How long a process that starts waits for the database"),
+  })
+  .prefault({});
+
 const searchKeys = z.strictObject({
   embeddings: z
     .strictObject({
@@ -136,6 +165,7 @@ export const configFile = z.strictObject({
     .describe(
       "`sqlite` (a file in `.scriptorium/`), or a PostgreSQL address. The variable `SCRIPTORIUM_DATABASE_URL` overrides it",
     ),
+  postgresql: postgresqlBlock.describe("Connections to PostgreSQL"),
   book_branch: branchName
     .optional()
     .describe(
@@ -169,16 +199,17 @@ export const configFile = z.strictObject({
     .describe(
       "`recorded`: an approval names the person. `signed`: it is also signed with their SSH or GPG key, as `user.signingkey` and `gpg.format` of git say, in the database and on the commit; `doctor` verifies it",
     ),
-  port: z
-    .int()
-    .min(0)
-    .max(65_535)
-    .default(4750)
-    .describe("Port of `scriptorium serve` on 127.0.0.1; 0 takes a free port"),
+  port: z.int().min(0).max(65_535).default(4750).describe("Port of `scriptorium serve`; 0 takes a free port"),
+  ...serverKeys,
+  oidc: oidcBlock.optional().describe("Sign-in with an identity provider (OpenID Connect)"),
 });
 
 /** The person's own file: the blocks whose keys may be sensitive. */
-export const userFile = userFileOf({ agent: agentBlock, crew: crewBlock.unwrap(), search: searchKeys });
+export const userFile = userFileOf({ agent: agentBlock, crew: crewBlock.unwrap(), search: searchKeys }).extend({
+  ...{ host: serverKeys.host, base_url: serverKeys.base_url, tls: serverKeys.tls },
+  trusted_proxies: serverKeys.trusted_proxies.unwrap().optional(),
+  oidc: ownOidcBlock.optional().describe("The keys of `oidc`, and the secret of the client"),
+});
 
 export type Config = {
   root: string;
@@ -204,6 +235,15 @@ export type Config = {
   modelFolder: string;
   approvals: "recorded" | "signed";
   port: number;
+  /** The address to listen on; undefined for both loopback addresses. */
+  host: string | undefined;
+  /** The public origin, such as https://wiki.example.org. */
+  baseUrl: string | undefined;
+  /** Addresses and networks whose forwarded headers are used. */
+  trustedProxies: string[];
+  /** PEM files, relative to the workspace. */
+  tls: { certificate: string; key: string } | undefined;
+  oidc: OidcConfig | undefined;
   /** Git-ignored: database, token, locks. */
   stateFolder: string;
   environment: Environment;
@@ -241,12 +281,21 @@ export function loadConfig(root: string, env: Environment): Result<Config> {
   if (!read.ok) return read;
   const own = readUserFile(env, userFile);
   if (!own.ok) return own;
-  const { file, trustedFolders, settings } = own.value;
+  const { file, trustedFolders, settings: all } = own.value;
+  const { secret, rest: settings } = withoutSecret(all);
   const written: Record<string, unknown> = read.value.document.toJS() ?? {};
   const isAlone = Object.keys(settings).length === 0;
-  const value = isAlone ? read.value.value : configFile.parse(overrideWith(settings, written));
+  const merged = isAlone ? undefined : configFile.safeParse(overrideWith(settings, written));
+  if (merged?.success === false)
+    return refuse("invalid", `${file} with ${configName}: ${z.prettifyError(merged.error)}`);
+  const value = merged?.data ?? read.value.value;
+  const baseUrl = baseUrlIn(env);
+  if (!baseUrl.ok) return baseUrl;
   const isOwn = (path: readonly string[]) =>
-    isSetIn(settings, path) || (path[0] === "database" && env.SCRIPTORIUM_DATABASE_URL !== undefined);
+    isSetIn(settings, path) ||
+    (path[0] === "database" && env.SCRIPTORIUM_DATABASE_URL !== undefined) ||
+    (path.join(".") === "postgresql.listen" && env.SCRIPTORIUM_DATABASE_LISTEN_URL !== undefined) ||
+    (path[0] === "base_url" && baseUrl.value !== undefined);
   const stateFolder = stateFolderOf(root);
   const url = env.SCRIPTORIUM_DATABASE_URL ?? (value.database === "sqlite" ? undefined : value.database);
   return ok({
@@ -256,7 +305,9 @@ export function loadConfig(root: string, env: Environment): Result<Config> {
     sources: value.sources,
     store: value.store === "files" || value.store === "database" ? value.store : "module",
     storeModule: value.store.startsWith(".") ? value.store : undefined,
-    database: url ? { engine: "postgres", url } : { engine: "sqlite", file: join(stateFolder, "scriptorium.db") },
+    database: url
+      ? postgresAt(url, value.postgresql, env)
+      : { engine: "sqlite", file: join(stateFolder, "scriptorium.db") },
     bookBranch: value.book_branch,
     claims: { strategy: value.claims.strategy, leaseMs: value.claims.lease_seconds * 1000 },
     crew: value.crew,
@@ -267,12 +318,30 @@ export function loadConfig(root: string, env: Environment): Result<Config> {
     modelFolder: env.SCRIPTORIUM_MODEL_FOLDER ?? join(cacheFolder(env), "models", "all-MiniLM-L6-v2"),
     approvals: value.approvals,
     port: value.port,
+    host: value.host === "localhost" ? undefined : value.host,
+    baseUrl: baseUrl.value ?? value.base_url,
+    trustedProxies: value.trusted_proxies,
+    tls: value.tls,
+    oidc: value.oidc && { ...value.oidc, clientSecret: env.SCRIPTORIUM_OIDC_CLIENT_SECRET || secret },
     stateFolder,
     environment: env,
     trust: settingsTrust(openTrust(root, env, trustedFolders), () => sensitiveSettings(value, root, isOwn)),
-    own: { file, keys: keysSetIn(settings) },
+    own: { file, keys: keysSetIn(all) },
   });
 }
+
+const postgresAt = (url: string, block: z.infer<typeof postgresqlBlock>, env: Environment): DatabaseAddress => ({
+  engine: "postgres",
+  url,
+  listenUrl: env.SCRIPTORIUM_DATABASE_LISTEN_URL ?? block.listen,
+  limits: {
+    connections: block.connections,
+    connectMs: milliseconds(block.connect_timeout),
+    statementMs: milliseconds(block.statement_timeout),
+    retryMs: milliseconds(block.retry_timeout),
+    startMs: milliseconds(block.start_timeout),
+  },
+});
 
 const agentFrom = (block: z.infer<typeof agentBlock>, root: string, stateFolder: string): AgentConfig => ({
   author: { name: block.author_name, email: block.author_email },

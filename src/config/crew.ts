@@ -84,6 +84,18 @@ export const crewBlock = z
     registry_hosts: networkHosts.describe(
       "Hosts that a setup can reach beside the registries of your npm and yarn configuration, such as the package index of another language; each with an optional port (80 and 443 if left out)",
     ),
+    packs: z
+      .enum(["auto", "always", "never"], { error: "expected auto, always or never" })
+      .default("auto")
+      .describe(
+        "Whether the commits of runs are stored in the database, so that workers on other machines can fetch them. `auto`: with PostgreSQL",
+      ),
+    pack_mb: z
+      .number()
+      .min(1)
+      .max(100_000)
+      .default(1024)
+      .describe("Largest git pack of a run's base or of one attempt in the database, in MB"),
     command_seconds: z
       .number()
       .min(1)

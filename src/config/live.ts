@@ -19,9 +19,12 @@ const reloaded = ["name", "agent", "personas", "session", "own"] as const;
 /** Stores, the crew of running runs and the port are opened with these. */
 const fixed = [
   ...(["wiki", "sources", "store", "storeModule", "database", "bookBranch"] as const),
-  ...(["claims", "crew", "approvals", "port"] as const),
+  ...(["claims", "crew", "approvals", "port", "host", "baseUrl", "trustedProxies", "tls", "oidc"] as const),
 ];
-const spelled: Partial<Record<(typeof fixed)[number], string>> = { storeModule: "store", bookBranch: "book_branch" };
+const spelled: Partial<Record<(typeof fixed)[number], string>> = {
+  ...{ storeModule: "store", bookBranch: "book_branch" },
+  ...{ baseUrl: "base_url", trustedProxies: "trusted_proxies" },
+};
 
 /**
  * A configuration that follows its file (V7): a change of personas or of the agent is in use at the next question,

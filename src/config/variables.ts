@@ -3,15 +3,21 @@
  * from these lists, and a test compares them with the names that the source uses.
  */
 export const userVariables = {
+  SCRIPTORIUM_BASE_URL:
+    "Public address of the server, such as `https://wiki.example.org`. Overrides `base_url` in scriptorium.yaml.",
   SCRIPTORIUM_CLAIM_SECRET:
     "Secret of the claim that `scribe`, `scriptorium mcp --task` and `scriptorium task release` write under. Unlike `--secret`, it is not visible in the list of processes.",
   SCRIPTORIUM_DATABASE_URL:
     "PostgreSQL address. Overrides `database` in scriptorium.yaml, so that the password need not be in git.",
+  SCRIPTORIUM_DATABASE_LISTEN_URL:
+    "PostgreSQL address for LISTEN, where `SCRIPTORIUM_DATABASE_URL` is a pooler. Overrides `postgresql.listen` in scriptorium.yaml.",
   SCRIPTORIUM_DEBUG: "Any value prints the stack trace of an unexpected error.",
   SCRIPTORIUM_EMBEDDINGS_KEY: "API key of the embedding server in `search.embeddings`.",
   SCRIPTORIUM_HOOK_MS:
     "Time limit of `scriptorium hook` in milliseconds, for slow machines. The default is 800 for prompts and 4000 at the start of a session.",
   SCRIPTORIUM_LOG: "Log level of `scriptorium serve`: `debug`, `info`, `warn` or `error`. The default is `warn`.",
+  SCRIPTORIUM_OIDC_CLIENT_SECRET:
+    "Secret of the OIDC client in `oidc`. It is read here and in your own settings only, never from scriptorium.yaml.",
   SCRIPTORIUM_TRUSTED_FOLDERS:
     "Folders, separated as in `PATH`, whose workspaces may use every setting without `scriptorium allow`; for CI and containers.",
   SCRIPTORIUM_MODEL_FOLDER:

@@ -40,13 +40,14 @@ export const cleanRuns = operation({
     setups: z
       .array(z.object({ folder: z.string(), bytes: z.number() }))
       .describe("Installed dependencies that no unfinished run uses"),
+    stored_bytes: z.int().describe("Size of git packs in the database that no unfinished run uses"),
     kept: z.array(kept).describe("Branches that stay, with the reason"),
   }),
   async run(app: CrewApp, { id, unmerged, dry_run: dryRun }, caller) {
     const runs = id === undefined ? await cleanable(app) : await oneRun(app, id);
     if (!runs.ok) return runs;
     const found = await Promise.all(runs.value.map((run) => leftovers(app, run, unmerged)));
-    const some = found.filter(({ branches, checkouts }) => branches.length + checkouts.length > 0);
+    const some = found.filter(({ branches, checkouts, stored }) => branches.length + checkouts.length + stored > 0);
     if (!dryRun) for (const one of some) await remove(app, one, actorOf(caller));
     const setups = await unusedSetups(app, runs.value);
     const home = setupsFolder(app.config.stateFolder);
@@ -57,6 +58,7 @@ export const cleanRuns = operation({
       branches: found.flatMap(({ branches }) => branches),
       checkouts: found.flatMap(({ checkouts }) => checkouts),
       setups: setups.map(({ folder, bytes }) => ({ folder, bytes })),
+      stored_bytes: found.reduce((sum, { stored }) => sum + stored, 0),
       kept: found.flatMap((one) => one.kept),
     });
   },
@@ -85,9 +87,11 @@ async function unusedSetups({ config, runs }: CrewApp, cleaned: string[]): Promi
   return unused;
 }
 
-type Leftovers = { run: string; branches: string[]; checkouts: string[]; kept: z.infer<typeof kept>[] };
+type Leftovers = { run: string; branches: string[]; checkouts: string[]; stored: number; kept: z.infer<typeof kept>[] };
 
-async function leftovers({ config, db, git }: CrewApp, run: string, unmerged: boolean): Promise<Leftovers> {
+async function leftovers({ config, db, git, packs }: CrewApp, run: string, unmerged: boolean): Promise<Leftovers> {
+  // The branch of work that was accepted on another machine.
+  if (packs.isOn()) await packs.accepted(run, { setBranch: await packs.hasAccepted(run) });
   const listed = await git.text([
     "for-each-ref",
     "--format=%(refname:short)%00%(worktreepath)",
@@ -105,7 +109,7 @@ async function leftovers({ config, db, git }: CrewApp, run: string, unmerged: bo
   ]);
   const busy = new Set(held.map((task) => task.id));
   const free = new Set(tasks.filter((id) => !busy.has(id)));
-  const taskOf = (name: string) => name.replace(/-\d+(-qc(-checks)?|-merge-\d+-\d+)?$/, "");
+  const taskOf = (name: string) => name.replace(/-\d+(-qc(-checks)?|-merge-\d+-\d+(-[\w.]+)?)?$/, "");
   const checkouts = names.filter((name) => free.has(taskOf(name))).map((name) => join(folder, name));
   const stays: Leftovers["kept"] = [];
   for (const { branch, checkedOut } of branches) {
@@ -113,7 +117,15 @@ async function leftovers({ config, db, git }: CrewApp, run: string, unmerged: bo
     if (reason !== undefined) stays.push({ branch, reason });
   }
   const isKept = (branch: string) => stays.some((one) => one.branch === branch);
-  return { run, checkouts, kept: stays, branches: branches.map((one) => one.branch).filter((one) => !isKept(one)) };
+  const isAcceptedKept = isKept(acceptedBranch(run));
+  const stored = isAcceptedKept ? 0 : await packs.bytes(run);
+  return {
+    run,
+    checkouts,
+    stored,
+    kept: stays,
+    branches: branches.map((one) => one.branch).filter((one) => !isKept(one)),
+  };
 
   /** A squash leaves no trace in the history of the branch, but one in the record. */
   async function isSquashed(branch: string): Promise<boolean> {
@@ -132,8 +144,8 @@ async function leftovers({ config, db, git }: CrewApp, run: string, unmerged: bo
 }
 
 async function remove(
-  { config, db, git, now }: CrewApp,
-  { run, branches, checkouts }: Leftovers,
+  { config, db, git, packs, now }: CrewApp,
+  { run, branches, checkouts, stored }: Leftovers,
   actor: string,
 ): Promise<void> {
   for (const folder of checkouts) {
@@ -142,13 +154,14 @@ async function remove(
   }
   await git.pruneWorktrees();
   for (const branch of branches) await git.deleteRef(`refs/heads/${branch}`);
-  await db.write((tx) =>
-    appendEvent(tx, {
+  await db.write(async (tx) => {
+    if (stored > 0) await packs.remove(tx, run);
+    await appendEvent(tx, {
       at: now().toISOString(),
       actor,
       kind: "run-cleaned",
       subject: `run:${run}`,
       data: { branches, checkouts: checkouts.length },
-    }),
-  );
+    });
+  });
 }

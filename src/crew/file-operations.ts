@@ -30,6 +30,7 @@ export const showHeldFiles = operation({
     const held = (await waitingFiles(app.db.read)).find(({ task_id }) => task_id === task);
     if (!held) return refuse("not_found", `no files of task ${task} wait for a decision`);
     const { base_id, commit_id, files } = held;
+    await app.packs.bringAttempts(held.run_id, [held, { commit_id: base_id }]);
     const paths = files.map(({ path }) => `:(top,literal)${path}`);
     const diff = await app.git.text([
       ...["diff", "--no-ext-diff", "--no-textconv", "--no-color", base_id, commit_id, "--"],

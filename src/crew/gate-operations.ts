@@ -37,7 +37,8 @@ export const showGate = operation({
   async run(app: CrewApp, { id }) {
     const gate = await waitingAt(app, id);
     if (!gate.ok) return gate;
-    const { epoch, base_id, commit_id } = gate.value;
+    const { run_id, epoch, base_id, commit_id } = gate.value;
+    await app.packs.bringAttempts(run_id, [gate.value, { commit_id: base_id }]);
     const [attempt, detail, verdicts] = await Promise.all([
       findAttempt(app.db.read, id, epoch),
       runTask(app.db.read, id),

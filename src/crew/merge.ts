@@ -2,10 +2,12 @@ import * as z from "zod";
 import { type Caller, nameOf } from "../kernel/caller.ts";
 import { collaborators, operation } from "../kernel/operation.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
+import { crashPoint } from "../store/disk/crash.ts";
 import { appendEvent } from "../store/events.ts";
 import type { Identity } from "../store/git/git.ts";
 import { mergeIntoBranch, planMerge } from "../store/git/merge-branch.ts";
 import { noSuch } from "../store/no-such.ts";
+import { mergeEvents } from "../store/queries/event-log.ts";
 import { tasksOfRun } from "../store/queries/runs.ts";
 import { fromRow, shownState } from "../tasks/task.ts";
 import type { CrewApp } from "./record/crew-app.ts";
@@ -57,25 +59,43 @@ export const mergeRun = operation({
     const wanted = { into: ref.value, from: accepted, squash };
     const planned = await planMerge(app.git, wanted);
     if (!planned.ok) return planned;
+    const record = (commit: string, files: number) => {
+      const data = { into: ref.value.replace(/^refs\/heads\//, ""), accepted, commit, squash, files };
+      const at = app.now().toISOString();
+      return app.db.write((tx) =>
+        appendEvent(tx, { at, actor: nameOf(caller), kind: "run-merged", subject: `run:${id}`, data }),
+      );
+    };
     const message = await messageOf(app, run, accepted, planned.value.files.length);
     const shown = { id, into: ref.value.replace(/^refs\/heads\//, ""), from: branch, accepted, message };
     if (!confirm || planned.value.already) {
       const { files, already } = planned.value;
+      if (confirm) await recordInterrupted(app, id, ref.value, record);
       return ok({ ...shown, merged: false, already, commit: null, folder: null, files });
     }
     const author = await authorOf(app, caller);
     const done = await mergeIntoBranch(app.git, { ...wanted, message, author });
     if (!done.ok) return done;
     const { files, already, folder = null } = done.value;
-    const made = { into: shown.into, accepted, commit: done.value.commit, squash, files: files.length };
-    await app.db.write((tx) =>
-      appendEvent(tx, {
-        ...{ at: app.now().toISOString(), actor: nameOf(caller), kind: "run-merged", subject: `run:${id}`, data: made },
-      }),
-    );
-    return ok({ ...shown, merged: true, already, commit: made.commit, folder, files });
+    crashPoint("merge-moved");
+    await record(done.value.commit, files.length);
+    return ok({ ...shown, merged: true, already, commit: done.value.commit, folder, files });
   },
 });
+
+/** Records a merge that was interrupted after the branch moved: its commit names the run. */
+async function recordInterrupted(
+  { db, git }: CrewApp,
+  run: string,
+  into: string,
+  record: (commit: string, files: number) => Promise<unknown>,
+): Promise<void> {
+  const commit = await git.lastCommit("--first-parent", "--grep", `^Run: ${run}$`, into, "--");
+  if (!commit) return;
+  if ((await mergeEvents(db.read, run)).some(({ data }) => data.commit === commit)) return;
+  const files = await git.list(["diff-tree", "-r", "-z", "--no-renames", "--name-only", `${commit}^1`, commit]);
+  await record(commit, files.filter((path) => path !== "").length);
+}
 
 type Accepted = { run: Run; branch: string; accepted: string };
 
@@ -85,7 +105,14 @@ export async function acceptedWork(app: CrewApp, id: string): Promise<Result<Acc
   if (!run) return noSuch(app.db.read, "run", id);
   if (run.state === "planning" || run.state === "planned" || run.state === "running")
     return refuse("conflict", `run ${id} is ${run.state}; its work can be merged when it has stopped or ended`);
+  const { finishRerun } = await import("./attempt/finish-rerun.ts");
+  await finishRerun(app, id);
   const branch = acceptedBranch(id);
+  const { packs } = app;
+  if (packs.isOn()) {
+    const there = await packs.accepted(id, { setBranch: await packs.hasAccepted(id) });
+    if (!there.ok) return there;
+  }
   const accepted = await app.git.commitAt(`refs/heads/${branch}`);
   return accepted
     ? ok({ run, branch, accepted })

@@ -4,8 +4,10 @@ import { ok, type Result, refuse } from "../kernel/result.ts";
 import { noSuch } from "../store/no-such.ts";
 import type { Staff } from "./agent/staff.ts";
 import type { Crew } from "./attempt/crew.ts";
+import { abandonedRuns } from "./record/carrier.ts";
 import type { CrewApp } from "./record/crew-app.ts";
 import type { CrewAgents, CrewPool, ExecuteOptions, News, Outcome, RunHost, RunInProgress } from "./record/run-host.ts";
+import { recordWorkspace } from "./record/workspace-record.ts";
 import { changeText } from "./rules/plan-change.ts";
 import { isPaused, type Run } from "./rules/run.ts";
 
@@ -18,6 +20,9 @@ export type HostOptions = {
 
 /** The tools of agents; loaded on first use. */
 type Tools = Pick<Staff, "operationsFor" | "serveTools">;
+
+/** How often a server looks for runs that no process carries any more. */
+const takeOverMs = 3000;
 
 const isBudgeted = (budget: Pick<ExecuteOptions, "budgetTokens" | "budgetUsd">) =>
   budget.budgetTokens !== undefined || budget.budgetUsd !== undefined;
@@ -147,6 +152,41 @@ export function openRunHost(
     return ok({ run, change, ended: track(change, replanRun(made.value, begun.value, until(signal))) });
   };
 
+  let taking: NodeJS.Timeout | undefined;
+  let looking: Promise<void> | undefined;
+  /** Why no run can be taken over, as logged last. */
+  let unable: string | undefined;
+
+  /** Looks for runs that no process carries any more, once at a time. */
+  function takeOverAbandoned(): Promise<void> {
+    looking ??= look()
+      .catch((error: unknown) => appOf().log.warn({ error: String(error) }, "take-over-failed"))
+      .finally(() => {
+        looking = undefined;
+      });
+    return looking;
+  }
+
+  async function look(): Promise<void> {
+    const app = appOf();
+    const isCarried = (run: string) => executing.has(run);
+    const abandoned = (await abandonedRuns(app.db)).filter(({ run }) => !isCarried(run));
+    if (abandoned.length === 0 || stopping.signal.aborted) return;
+    const [{ carryRun, takeOverRuns }, made] = await Promise.all([import("./attempt/execute.ts"), crew(undefined)]);
+    if (!made.ok) {
+      if (unable !== made.problem.message)
+        app.log.error({ runs: abandoned.map(({ run }) => run), problem: made.problem.message }, "run-not-resumed");
+      unable = made.problem.message;
+      return;
+    }
+    for (const { run, by } of await takeOverRuns(made.value, { run: undefined, isCarried, kind: "server" })) {
+      tell({ kind: "run-taken-over", run });
+      const options = { workers: app.config.crew.workers, signal: stopping.signal, by, serving: true };
+      const work = carryRun(made.value, run, options, "server").finally(() => executing.delete(run));
+      executing.set(run, { run, ended: track(run, work) });
+    }
+  }
+
   return {
     background,
 
@@ -217,8 +257,7 @@ export function openRunHost(
       if (!made.ok) return made;
       const { joinRuns } = await import("./attempt/execute.ts");
       const options = { workers: workers ?? appOf().config.crew.workers, signal: until(signal), by };
-      await track("work", joinRuns(made.value, run, options));
-      return ok(true);
+      return track("work", joinRuns(made.value, run, options));
     },
 
     onNews(listener) {
@@ -228,11 +267,9 @@ export function openRunHost(
 
     async resume() {
       const app = appOf();
-      const { cutOff } = await import("./attempt/execute.ts");
-      for (const { run, by } of await cutOff(app)) {
-        const resumed = await execute(run, { by });
-        if (!resumed.ok) app.log.error({ run, problem: resumed.problem.message }, "run-not-resumed");
-      }
+      await recordWorkspace(app);
+      await takeOverAbandoned();
+      if (!stopping.signal.aborted) taking = setInterval(() => void takeOverAbandoned(), takeOverMs);
       const { cutOffChanges } = await import("./record/plan-changes.ts");
       for (const { run, ...asked } of await cutOffChanges(app)) {
         const resumed = await replan(run, asked);
@@ -242,6 +279,8 @@ export function openRunHost(
 
     async stop() {
       stopping.abort();
+      clearInterval(taking);
+      await looking;
       await Promise.all([...inProgress.values(), ...[...pools].map((pool) => pool.stop(0))]);
     },
   };

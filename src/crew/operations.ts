@@ -181,7 +181,7 @@ export const submitVerdict = operation({
   name: "submit_verdict",
   summary: "Submit your verdict on the deliverable that you verify.",
   guidance:
-    "Judge the deliverable, not how it was made, and give evidence that you saw yourself for every criterion. " +
+    "Give evidence for every criterion, met or not. " +
     "The system looks every quote up in its source: quote exactly, with whole words and numbers. If one is not there, you can correct the verdict once. " +
     "PASS needs a score of 80 or more and evidence for every criterion; FAIL needs evidence of a criterion that is not met, and what must be fixed.",
   effect: "writes",

@@ -2,13 +2,14 @@ import * as z from "zod";
 import { nameOf } from "../kernel/caller.ts";
 import { collaborators, operation } from "../kernel/operation.ts";
 import { ok, refuse } from "../kernel/result.ts";
+import { crashPoint } from "../store/disk/crash.ts";
 import { appendEvent } from "../store/events.ts";
 import { findRemote, pushBranch } from "../store/git/push.ts";
 import { personsProgram, runForgeProgram } from "./forge-program.ts";
 import { acceptedWork } from "./merge.ts";
 import type { CrewApp } from "./record/crew-app.ts";
 import { reportOf } from "./report/report.ts";
-import { addressIn, forgeCommand, forgeOf, forges, repositoryOf } from "./rules/pull-request.ts";
+import { addressIn, forgeCommand, forgeOf, forges, isAlreadyOpen, repositoryOf } from "./rules/pull-request.ts";
 
 export const openPullRequest = operation({
   name: "open_pull_request",
@@ -73,6 +74,7 @@ export const openPullRequest = operation({
     if (!report.ok) return report;
     const pushed = await pushBranch(options, remote.value, branch);
     if (!pushed.ok) return pushed;
+    crashPoint("branch-pushed");
     const record = (pull_request: string | null) =>
       app.db.write((tx) => {
         const data = { remote: name, url, branch, pull_request };
@@ -89,8 +91,16 @@ export const openPullRequest = operation({
     const request = { repository, branch, base, title: run.title, text: report.value, draft };
     const { args, input } = forgeCommand(forge, request);
     const ran = await runForgeProgram(program, args, { cwd: root, env: environment, input });
-    const address = ran.code === 0 ? (addressIn(ran.stdout) ?? addressIn(ran.stderr)) : undefined;
+    crashPoint("pull-request-opened");
+    const said = `${ran.stdout}\n${ran.stderr}`;
+    // Opened before, by a person or by a call that was killed before it could record it.
+    const isOpen = ran.code !== 0 && isAlreadyOpen(said);
+    const address = ran.code === 0 || isOpen ? (addressIn(ran.stdout) ?? addressIn(ran.stderr)) : undefined;
     await record(address ?? null);
+    if (isOpen) {
+      const message = `${branch} is pushed to ${name}; its pull request is open already${address ? `: ${address}` : ""}`;
+      return ok({ ...shown, program: forges[forge].program, pushed: true, pull_request: address ?? null, message });
+    }
     if (ran.code !== 0)
       return refuse(
         "refused",

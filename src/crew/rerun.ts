@@ -3,14 +3,17 @@ import { nameOf } from "../kernel/caller.ts";
 import { collaborators, operation } from "../kernel/operation.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
 import type { Query } from "../store/database.ts";
+import { crashPoint } from "../store/disk/crash.ts";
 import { appendEvent } from "../store/events.ts";
 import { noSuch } from "../store/no-such.ts";
 import { attemptsOf } from "../store/queries/attempts.ts";
 import { descendantsOf } from "../store/queries/descendants.ts";
+import { setMeta, unfinishedRerunKey } from "../store/queries/meta.ts";
 import { lockRun, type StoredRunTask, saveStart, tasksOfRun } from "../store/queries/runs.ts";
 import { overturn, reopen } from "../tasks/overturn.ts";
 import { wordsFor } from "../tasks/state-words.ts";
 import { fromRow, shownState } from "../tasks/task.ts";
+import type { UnfinishedRerun } from "./attempt/finish-rerun.ts";
 import { recordOverturn, rewriteReport } from "./overturn.ts";
 import type { CrewApp } from "./record/crew-app.ts";
 import { moving } from "./record/deps.ts";
@@ -50,11 +53,19 @@ export const rerunRun = operation({
   }),
   async run(app: CrewApp, { id, from, message, confirm }, caller) {
     const by = nameOf(caller);
+    const { finishRerun, unfinishedRerun } = await import("./attempt/finish-rerun.ts");
+    const interrupted = await unfinishedRerun<Shown>(app, id);
+    if (interrupted?.asked === from && !confirm) return ok({ ...interrupted.shown, rerun: false });
+    await finishRerun(app, id);
+    if (interrupted?.asked === from) {
+      await rewriteReport(app, id);
+      return ok({ ...interrupted.shown, rerun: true });
+    }
     const wanted = await planRerun(app, id, from);
     if (!wanted.ok) return wanted;
-    const { start, attempt, repeated, kept, branch } = wanted.value;
+    const { start, attempt, repeated, kept, back } = wanted.value;
     const { task, number } = start;
-    const shown = {
+    const shown: Shown = {
       ...{ id, task: task.id, number, attempt: attempt?.attempt ?? null, kept: kept.map((row) => row.number) },
       repeated: repeated.map((row) => ({ id: row.task.id, number: row.number, title: row.task.title })),
     };
@@ -73,15 +84,26 @@ export const rerunRun = operation({
       const data = { task: task.id, attempt: attempt?.attempt ?? null, epoch: attempt?.epoch ?? null, message };
       const at = app.now().toISOString();
       await appendEvent(tx, { at, actor: by, kind: "run-rerun", subject: `run:${id}`, data });
+      const rest: UnfinishedRerun<Shown> = { asked: from, back, shown };
+      await setMeta(tx, unfinishedRerunKey(id), JSON.stringify(rest));
       return ok(true);
     });
     if (!done.ok) return done;
-    // After a crash before this, the repeated tasks start on top of their old files, as after an overturn.
-    await branch.setBack();
+    crashPoint("rerun-recorded");
+    await finishRerun(app, id);
     await rewriteReport(app, id);
     return ok({ ...shown, rerun: true });
   },
 });
+
+type Shown = {
+  id: string;
+  task: string;
+  number: string;
+  attempt: number | null;
+  repeated: { id: string; number: string; title: string }[];
+  kept: string[];
+};
 
 /** The task, the attempt and everything that a rerun repeats, or why it cannot. */
 async function planRerun(app: CrewApp, id: string, text: string) {
@@ -114,8 +136,7 @@ async function planRerun(app: CrewApp, id: string, text: string) {
   const without = (await trees.hasAccepted(id)) ? await trees.acceptedWithout(id, behind) : ok(undefined);
   if (!without.ok) return without;
   const kept = rows.filter((row) => !behind.has(row.task_id) && row.task.state === "completed");
-  const setBack = async () => without.value === undefined || trees.setBack(id, without.value);
-  return ok({ start, attempt: attempt.value, repeated, kept, branch: { setBack } });
+  return ok({ start, attempt: attempt.value, repeated, kept, back: without.value ?? null });
 }
 
 async function openAgain(

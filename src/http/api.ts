@@ -35,7 +35,9 @@ const statusOf = ({ code, details }: Problem) => (details?.reason === "disk_full
 export function refusalAnswer(c: Context, problem: Problem) {
   const refusal = refusalFor(problem, () => undefined);
   const next = problem.details?.next?.map((step) => ({ ...step, ...routeOf(step.operation) }));
-  return c.json(next ? { ...refusal, next } : refusal, { status: statusOf(problem) });
+  const wait = problem.details?.retry_after;
+  const headers: Record<string, string> = typeof wait === "number" ? { "retry-after": String(wait) } : {};
+  return c.json(next ? { ...refusal, next } : refusal, { status: statusOf(problem), headers });
 }
 
 function routeOf(name: NextOperation): { method: string; path: string } | undefined {

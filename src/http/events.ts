@@ -25,13 +25,13 @@ export async function eventStream(c: Context, app: App, { name, after, stopping,
   done.addEventListener("abort", changes.close, { once: true });
   const encoder = new TextEncoder();
   let cursor = after ?? (await lastEventId(app.db));
-  let beat = 0;
+  let beat = Number.NEGATIVE_INFINITY;
   let readerRank: Rank | undefined;
 
   async function next(): Promise<string | undefined> {
     while (!done.aborted) {
       const seen = changes.count();
-      const isDue = Date.now() - beat > heartbeatMs;
+      const isDue = performance.now() - beat > heartbeatMs;
       const found = await eventsAfter(app.db, cursor, page);
       // An event about access may be the end of this reader's own: it is checked before anything else is sent.
       const isAccess = found.some(({ kind }) => isAboutAccess(kind));
@@ -40,7 +40,7 @@ export async function eventStream(c: Context, app: App, { name, after, stopping,
       const isAdmin = readerRank === "admin";
       const allowed = isAccess && !isAdmin ? found.filter(({ kind }) => !isAboutAccess(kind)) : found;
       const events = allowed.filter(({ kind, actor }) => !isPrivate(kind) || actor === name);
-      if (isDue) beat = Date.now();
+      if (isDue) beat = performance.now();
       if (found.length > 0) cursor = found.at(-1)?.id;
       // The first heartbeat is sent immediately, so that the reader knows the stream is open.
       if (events.length > 0 || isDue) return events.map(spell).join("") || ": still here\n\n";

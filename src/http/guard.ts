@@ -1,34 +1,42 @@
+import type { HttpBindings } from "@hono/node-server";
 import type { Context, MiddlewareHandler } from "hono";
-
-/** The valid Host headers; any other is a DNS rebinding attempt (T9). */
-const ownHosts = (port: number, host: string) =>
-  [host, "127.0.0.1", "localhost", "[::1]"].map((name) => `${name}:${port}`);
+import { networks } from "../config/server.ts";
+import { arrivals, type Reach, setArrival } from "./arrival.ts";
 
 /** Refuses requests from pages of other origins, including other local ports, before the body is read; sets security headers. */
-export function guard(host: string, port: () => number): MiddlewareHandler {
+export function guard(reach: Reach): MiddlewareHandler {
+  const arrive = arrivals(reach);
+  const isProxy = networks(reach.trustedProxies);
   return async (c, next) => {
-    const error = refusalOf(c, ownHosts(port(), host));
+    const error = refusalOf(c);
     if (error) c.res = c.json({ status: "denied", error }, 403);
     else await next();
     for (const [name, value] of Object.entries(headers)) {
       if (!c.res.headers.has(name)) c.res.headers.set(name, value);
     }
   };
-}
 
-function refusalOf(c: Context, hosts: string[]): string | undefined {
-  const host = c.req.header("host")?.toLowerCase() ?? "";
-  if (!hosts.includes(host)) return `unknown host ${host}; use the address that scriptorium serve printed`;
+  function refusalOf(c: Context): string | undefined {
+    const peer = (c.env as Partial<HttpBindings>).incoming?.socket.remoteAddress ?? "";
+    // A proxy checks whether the server is alive with a request of its own, under whatever name it knows.
+    if (isProbe(c) && isProxy(peer)) return undefined;
+    const arrived = arrive({ peer, header: (name) => c.req.header(name) });
+    if (!arrived.ok) return arrived.problem.message;
+    setArrival(c, arrived.value);
 
-  const origin = c.req.header("origin")?.toLowerCase();
-  if (origin !== undefined && origin !== `http://${host}`) {
-    return "requests from other origins are blocked";
+    const origin = c.req.header("origin")?.toLowerCase();
+    if (origin !== undefined && origin !== arrived.value.origin) return "requests from other origins are blocked";
+    const site = c.req.header("sec-fetch-site") ?? "none";
+    const isNavigation = c.req.header("sec-fetch-mode") === "navigate" && c.req.method === "GET";
+    if (site !== "same-origin" && site !== "none" && !isNavigation) return "requests from other sites are blocked";
+    return undefined;
   }
-  const site = c.req.header("sec-fetch-site") ?? "none";
-  const isNavigation = c.req.header("sec-fetch-mode") === "navigate" && c.req.method === "GET";
-  if (site !== "same-origin" && site !== "none" && !isNavigation) return "requests from other sites are blocked";
-  return undefined;
 }
+
+const isProbe = (c: Context) =>
+  (c.req.method === "GET" || c.req.method === "HEAD" || c.req.method === "OPTIONS") &&
+  /^\/(healthz|readyz)$/.test(c.req.path) &&
+  c.req.header("origin") === undefined;
 
 const headers = {
   "content-security-policy":

@@ -146,7 +146,8 @@ const health = {
 
 const readiness = {
   operationId: "readiness",
-  summary: "Readiness: whether writes are accepted, and whether the present scriptorium.yaml is used.",
+  summary:
+    "Readiness: whether the database answers and accepts writes, and whether the present scriptorium.yaml is used.",
   security: [],
   responses: {
     200: {
@@ -154,13 +155,17 @@ const readiness = {
       content: json({
         type: "object",
         properties: {
-          status: { enum: ["ready", "restart_needed"] },
+          status: { enum: ["ready", "restart_needed", "upgrade_needed"] },
+          reason: { type: "string", description: "upgrade_needed: a newer version has migrated the database" },
           restart_needed: { type: "array", items: { type: "string" }, description: "Changed keys that need a restart" },
           config: { enum: ["valid", "invalid"], description: "invalid: the last valid file is in use" },
         },
       }),
     },
-    503: { description: "Writes are refused; `reason` says why", content: json({ type: "object" }) },
+    503: {
+      description: "The database does not answer or accepts no writes; `reason` says which",
+      content: json({ type: "object" }),
+    },
   },
 };
 

@@ -1,40 +1,50 @@
 import { createHash } from "node:crypto";
+import { isIP } from "node:net";
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from "@simplewebauthn/server";
 import type { Context } from "hono";
 import type { App } from "../app.ts";
 import type { Grant } from "../people/grants.ts";
 import type { Credential, Passkey } from "../people/passkeys.ts";
+import { newSecret } from "../people/secrets.ts";
+import { arrivalOf, type Reach } from "./arrival.ts";
 
-const challengeMs = 5 * 60_000;
-const maxChallenges = 1000;
+const challengeMinutes = 5;
 
 /**
  * The two ceremonies of WebAuthn. The relying party is the workspace's own host name, so a passkey works in no other
- * workspace and on no other local server. Browsers do not offer passkeys for 127.0.0.1.
+ * workspace and on no other local server; or the host of the public https address. Browsers do not offer passkeys for
+ * 127.0.0.1 and other addresses without a name.
  */
-export function passkeyCeremonies(app: App, host: string) {
-  const challenges = openChallenges();
+export function passkeyCeremonies(app: App, { localName, baseUrl }: Pick<Reach, "localName" | "baseUrl">) {
+  const challenge = async () => {
+    const secret = newSecret();
+    await app.challenges.add(secret, {}, challengeMinutes);
+    return secret;
+  };
   // Loaded with the first ceremony: it brings parsers for certificates of authenticators.
   const library = () => import("@simplewebauthn/server");
-  const originOf = (c: Context) => `http://${c.req.header("host")?.toLowerCase()}`;
+  const hostOf = (c: Context) => new URL(arrivalOf(c).origin).hostname;
+  const isAnswered = async (answer: string) => (await app.challenges.take(answer)) !== undefined;
 
   return {
     /** True if the browser reached the server under the host name that passkeys are bound to. */
-    isPossible: (c: Context): boolean => c.req.header("host")?.toLowerCase().split(":", 1)[0] === host,
+    isPossible(c: Context): boolean {
+      const { origin, isTls } = arrivalOf(c);
+      return hostOf(c) === localName || (isTls && origin === baseUrl && isIP(hostOf(c).replace(/^\[|\]$/g, "")) === 0);
+    },
 
-    async registrationOptions(grant: Grant) {
+    async registrationOptions(c: Context, grant: Grant) {
       const { generateRegistrationOptions } = await library();
       const known = await app.passkeys.credentialsOf(grant.person);
-      const options = await generateRegistrationOptions({
+      return generateRegistrationOptions({
         rpName: app.config.name,
-        rpID: host,
+        rpID: hostOf(c),
+        challenge: Uint8Array.from(Buffer.from(await challenge(), "base64url")),
         userName: grant.person,
         userID: userIdOf(grant),
         excludeCredentials: known.map(({ id, transports }) => ({ id, transports })),
         authenticatorSelection: { residentKey: "required", userVerification: "required" },
       });
-      challenges.add(options.challenge);
-      return options;
     },
 
     /** Undefined if the response does not answer a challenge of this server. */
@@ -42,9 +52,9 @@ export function passkeyCeremonies(app: App, host: string) {
       const { verifyRegistrationResponse } = await library();
       const { verified, registrationInfo } = await verifyRegistrationResponse({
         response: response as RegistrationResponseJSON,
-        expectedChallenge: (challenge) => challenges.take(challenge),
-        expectedOrigin: originOf(c),
-        expectedRPID: host,
+        expectedChallenge: isAnswered,
+        expectedOrigin: arrivalOf(c).origin,
+        expectedRPID: hostOf(c),
       }).catch(unverified);
       if (!verified || !registrationInfo) return undefined;
       const { id, publicKey, counter, transports = [] } = registrationInfo.credential;
@@ -57,11 +67,13 @@ export function passkeyCeremonies(app: App, host: string) {
       return app.passkeys.add(grant, credential, name);
     },
 
-    async authenticationOptions() {
+    async authenticationOptions(c: Context) {
       const { generateAuthenticationOptions } = await library();
-      const options = await generateAuthenticationOptions({ rpID: host, userVerification: "required" });
-      challenges.add(options.challenge);
-      return options;
+      return generateAuthenticationOptions({
+        rpID: hostOf(c),
+        challenge: Uint8Array.from(Buffer.from(await challenge(), "base64url")),
+        userVerification: "required",
+      });
     },
 
     /** The person of the passkey; undefined if it is unknown or the signature does not answer a challenge of ours. */
@@ -72,9 +84,9 @@ export function passkeyCeremonies(app: App, host: string) {
       const { verifyAuthenticationResponse } = await library();
       const { verified, authenticationInfo } = await verifyAuthenticationResponse({
         response: given,
-        expectedChallenge: (challenge) => challenges.take(challenge),
-        expectedOrigin: originOf(c),
-        expectedRPID: host,
+        expectedChallenge: isAnswered,
+        expectedOrigin: arrivalOf(c).origin,
+        expectedRPID: hostOf(c),
         credential: {
           ...found.credential,
           publicKey: new Uint8Array(Buffer.from(found.credential.publicKey, "base64url")),
@@ -99,18 +111,3 @@ const userIdOf = ({ person, isOwner }: Grant) =>
       .update(`${isOwner ? "owner" : "user"}:${person}`)
       .digest(),
   );
-
-/** Each challenge is answered at most once, and soon. */
-function openChallenges() {
-  const open = new Map<string, number>();
-  return {
-    add(challenge: string): void {
-      open.set(challenge, Date.now() + challengeMs);
-      if (open.size > maxChallenges) open.delete(open.keys().next().value as string);
-    },
-    take(challenge: string): boolean {
-      const until = open.get(challenge);
-      return open.delete(challenge) && until !== undefined && until > Date.now();
-    },
-  };
-}

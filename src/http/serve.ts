@@ -1,5 +1,3 @@
-import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { basename, join } from "node:path";
 import { getRequestListener } from "@hono/node-server";
 import { agentWorkIsOff } from "../agents/no-agent.ts";
@@ -16,7 +14,7 @@ import type { Log } from "../kernel/log.ts";
 import { Refused, unwrap } from "../kernel/result.ts";
 import { stopSignals } from "../kernel/stop-signals.ts";
 import { allOperations } from "../operation-list.ts";
-import { type BrowserAddress, browserAddress, linkWith, recordPort } from "../people/browser-address.ts";
+import { browserAddress, linkAt, originOf, recordPort } from "../people/browser-address.ts";
 import { linkMinutes } from "../people/sign-in-links.ts";
 import { workspaceToken } from "../people/tokens.ts";
 import { keepAnchors } from "../review/topics/keep-anchors.ts";
@@ -25,6 +23,8 @@ import { writeEditorSchemas } from "../wiki/editor-schemas.ts";
 import { watchPages } from "../wiki/pages/watch-pages.ts";
 import { watchEntries } from "../wiki/stores/watch.ts";
 import { openAgentSocket } from "./agent-socket.ts";
+import { openCertificate } from "./certificate.ts";
+import { close, type ListenOptions, listen, listenHost } from "./listening.ts";
 import { openLog } from "./open-log.ts";
 import { httpServer } from "./server.ts";
 import { startUpkeep } from "./upkeep.ts";
@@ -32,11 +32,11 @@ import { startUpkeep } from "./upkeep.ts";
 const warmAfterMs = 500;
 
 /** Serves the workspace until a stop signal, then finishes open requests and records what is pending. */
-export async function serve(options: { dir?: string; json?: boolean }, port?: number): Promise<void> {
+export async function serve(options: { dir?: string; json?: boolean } & ListenOptions): Promise<void> {
   const env = environment();
   const config = unwrap(loadConfig(unwrap(findWorkspace(options.dir ?? process.cwd())), env));
   const log = openLog(env.SCRIPTORIUM_LOG ?? "warn");
-  const server = await openServer(config, log, port ?? config.port);
+  const server = await openServer(config, log, options.port ?? config.port, options);
   // Before the announcement, because a signal may follow it immediately.
   const signalled = new Promise<void>((stop) => {
     for (const signal of stopSignals) process.once(signal, () => stop());
@@ -52,10 +52,10 @@ export async function serve(options: { dir?: string; json?: boolean }, port?: nu
 }
 
 export type OpenServer = {
-  /** For scripts, with the token. Not every program resolves the name in `link`. */
+  /** For scripts, with the token: on loopback if the server listens there without TLS. Not every program resolves the name in `link`. */
   url: string;
   token: string;
-  /** Signs the owner in, once; the host is the workspace's own name. */
+  /** Signs the owner in, once; the host is the public one, or the workspace's own name. */
   link: string;
   /** The same page under `url`, for browsers that do not resolve the name. */
   fallbackLink: string;
@@ -67,25 +67,40 @@ export type OpenServer = {
   close(): Promise<void>;
 };
 
-/** Serves the workspace on loopback until it is closed; port 0 picks a free one. */
-export async function openServer(config: Config, log: Log, port: number): Promise<OpenServer> {
+/** Serves the workspace until it is closed, on loopback unless it is configured otherwise; port 0 picks a free one. */
+export async function openServer(
+  config: Config,
+  log: Log,
+  port: number,
+  options: ListenOptions = {},
+): Promise<OpenServer> {
   await refuseCommittedState(config);
+  unwrap(config.trust.check("server"));
+  const host = unwrap(listenHost(config, options));
+  const certificate = config.tls && openCertificate(config.tls, config.root, log);
   if (config.agent && config.trust.check("agents").ok) unwrap(setUpAgent(config));
   const token = workspaceToken(join(config.stateFolder, "token"));
-  const app = await openApp(config, { log, host: { background: true } });
+  const app = await openApp(config, {
+    log,
+    host: { background: true },
+    tellProgress: (line) => void process.stderr.write(`scriptorium: ${line}\n`),
+  });
   const stopping = new AbortController();
   const owner = await ownerOf(app);
   const address = await browserAddress(app.db);
   let bound = 0;
-  const http = httpServer(app, { token, owner, address, port: () => bound, stopping: stopping.signal });
+  const reach = {
+    ...{ localName: address.host, port: () => bound, isTls: certificate !== undefined },
+    ...{ baseUrl: config.baseUrl, trustedProxies: config.trustedProxies },
+  };
+  const http = httpServer(app, { token, owner, cookie: address.cookie, reach, stopping: stopping.signal });
   // Accept requests without Host here: the guard refuses them like those with a foreign Host.
   const listener = getRequestListener(http.fetch, { overrideGlobalObjects: false, hostname: "missing.invalid" });
-  const newServer = () => createServer({ requireHostHeader: false }, listener);
-  let servers: [Server, ...Server[]];
+  let servers: Awaited<ReturnType<typeof listen>>["servers"];
   try {
-    servers = await listenOnLoopback(newServer, port);
-    bound = portOf(servers[0]);
+    ({ servers, port: bound } = await listen(listener, { host, port, certificate }));
   } catch (error) {
+    certificate?.close();
     await app.close();
     throw error;
   }
@@ -97,15 +112,19 @@ export async function openServer(config: Config, log: Log, port: number): Promis
   const anchors = keepAnchors(app);
   const agentSocket = await openAgentSocket(app);
   const recorded = recordPort(config.stateFolder, bound);
-  const url = `http://127.0.0.1:${bound}`;
+  const isOnLoopback = host === undefined || /^(0\.0\.0\.0|::)$/.test(host);
+  const url = isOnLoopback && !certificate ? `http://127.0.0.1:${bound}` : (config.baseUrl ?? "");
+  const code = await codeForOwner(app, owner);
   return {
     url,
     token,
-    ...(await signInLinks(app, owner, address, bound)),
+    link: linkAt(originOf(config.baseUrl, address, bound), code),
+    fallbackLink: linkAt(config.baseUrl ?? url, code),
     resumeRuns: () => app.host.resume(),
     warm: () => http.warm(),
     async close() {
       stopping.abort();
+      certificate?.close();
       await agentSocket?.close();
       await http.close();
       recorded.remove();
@@ -149,32 +168,18 @@ async function openJobs(app: App): Promise<{ stop(): Promise<void> }> {
   };
 }
 
-/** Waits two seconds for open requests, then closes all connections. */
-function close(server: Server): Promise<void> {
-  return new Promise((done) => {
-    const timer = setTimeout(() => server.closeAllConnections(), 2000);
-    server.close(() => {
-      clearTimeout(timer);
-      done();
-    });
-    server.closeIdleConnections();
-  });
-}
-
 function announce(json: boolean, config: Config, { url, token, link, fallbackLink }: OpenServer): void {
   if (json) return void process.stdout.write(`${escapeHidden(JSON.stringify({ url, token, link }))}\n`);
   // Safari does not resolve names below localhost.
-  const safari = process.platform === "darwin" ? `In Safari, open ${fallbackLink}\n` : "";
+  const safari = process.platform === "darwin" && !config.baseUrl ? `In Safari, open ${fallbackLink}\n` : "";
   const valid = `It works once, within ${linkMinutes.own} minutes; for another: scriptorium session link`;
   process.stdout.write(
     `${spellHidden(config.name)} is running at\n\n  ${link}\n\nOpen the link to sign in. ${valid}\n${safari}Press Ctrl-C to stop.\n`,
   );
 }
 
-async function signInLinks(app: App, owner: Person, address: BrowserAddress, port: number) {
-  const by = owner.name;
-  const { code } = await app.codes.create({ person: by, isOwner: true, minutes: linkMinutes.own, by });
-  return { link: linkWith(code, address, port), fallbackLink: linkWith(code, { host: "127.0.0.1" }, port) };
+async function codeForOwner(app: App, { name }: Person): Promise<string> {
+  return (await app.codes.create({ person: name, isOwner: true, minutes: linkMinutes.own, by: name })).code;
 }
 
 async function ownerOf(app: App): Promise<Person> {
@@ -186,43 +191,6 @@ async function ownerOf(app: App): Promise<Person> {
     isOwner: true,
     ...(known?.email ? { email: known.email } : {}),
   };
-}
-
-/**
- * Listens on both loopback addresses. Browsers try ::1 first for names below localhost, so another program that
- * listened there on the same port would get their requests.
- */
-async function listenOnLoopback(newServer: () => Server, port: number): Promise<[Server, ...Server[]]> {
-  for (;;) {
-    const first = newServer();
-    const chosen = await listen(first, port, "127.0.0.1");
-    try {
-      const second = newServer();
-      await listen(second, chosen, "::1");
-      return [first, second];
-    } catch (error) {
-      // Without IPv6, nobody can listen there.
-      if (isWithoutIpv6(error)) return [first];
-      await close(first);
-      if (port !== 0) throw error;
-    }
-  }
-}
-
-const isWithoutIpv6 = (error: unknown) =>
-  ["EADDRNOTAVAIL", "EAFNOSUPPORT"].includes((error as NodeJS.ErrnoException).code ?? "");
-
-const portOf = (server: Server) => (server.address() as AddressInfo).port;
-
-function listen(server: Server, port: number, address: string): Promise<number> {
-  return new Promise((done, fail) => {
-    server.once("error", (error: NodeJS.ErrnoException) => {
-      const taken = error.code === "EADDRINUSE";
-      const message = `port ${port} is already in use, perhaps by another scriptorium serve; choose another with --port, or --port 0 for a free one`;
-      fail(taken ? new Refused({ code: "conflict", message }) : error);
-    });
-    server.listen(port, address, () => done(portOf(server)));
-  });
 }
 
 /** Deletes temporary files that a crash left. */

@@ -4,11 +4,13 @@ import type { Person } from "../kernel/caller.ts";
 import { Refused } from "../kernel/result.ts";
 import { storageProblem } from "../kernel/storage-problem.ts";
 import { mcpOverHttp } from "../mcp/http.ts";
-import type { BrowserAddress } from "../people/browser-address.ts";
 import { apiRoutes, type Env, refusalAnswer } from "./api.ts";
+import type { Reach } from "./arrival.ts";
 import { guard } from "./guard.ts";
 import { openLoopDelay } from "./loop-delay.ts";
+import { oidcSignIn } from "./oidc.ts";
 import { passkeyCeremonies } from "./passkeys.ts";
+import { readiness } from "./readiness.ts";
 import { renderedRoutes } from "./rendered.ts";
 import { openRenderer } from "./renderer.ts";
 import { type Principal, signIn } from "./sign-in.ts";
@@ -18,30 +20,26 @@ import { assetRoutes, siteRoutes } from "./site.ts";
 type Options = {
   token: string;
   owner: Person;
-  address: BrowserAddress;
-  port: () => number;
+  cookie: string;
+  reach: Reach;
   stopping: AbortSignal;
 };
 
-export function httpServer(app: App, { token, owner, address: { host, cookie }, port, stopping }: Options) {
+export function httpServer(app: App, { token, owner, cookie, reach, stopping }: Options) {
   const people = signIn(app, { workspaceToken: token, owner, cookie });
-  const ceremonies = passkeyCeremonies(app, host);
-  const signing = signInRoutes(app, { signIn: people, cookie, ceremonies });
+  const ceremonies = passkeyCeremonies(app, reach);
+  const { baseUrl } = reach;
+  const { oidc: provider } = app.config;
+  const oidc = provider && baseUrl ? oidcSignIn(app, provider, baseUrl, [owner.name]) : undefined;
+  const signing = signInRoutes(app, { signIn: people, cookie, ceremonies, oidc, baseUrl });
   const mcp = mcpOverHttp(app, people.callerFor);
   const renderer = openRenderer(app.log);
   const loop = openLoopDelay();
   const server = new Hono<Env>();
 
-  server.use(guard(host, port));
+  server.use(guard(reach));
   server.get("/healthz", (c) => c.json({ status: "ok" }));
-  // Without a token: it says that writes are refused, and not which file is missing.
-  server.get("/readyz", (c) => {
-    if (app.db.trouble() !== undefined)
-      return c.json({ status: "not_ready", reason: "the database was deleted or replaced; restart the server" }, 503);
-    const { restart, invalid } = app.config.unused();
-    const status = restart.length > 0 ? "restart_needed" : "ready";
-    return c.json({ status, restart_needed: restart, config: invalid ? "invalid" : "valid" });
-  });
+  server.get("/readyz", readiness(app));
   server.route("/", assetRoutes());
   server.route("/", signing.routes);
   server.use(async (c, next) => {
@@ -55,6 +53,8 @@ export function httpServer(app: App, { token, owner, address: { host, cookie }, 
     c.set("principal", principal);
     await next();
     c.res.headers.set("cache-control", c.res.headers.get("cache-control") ?? "no-store");
+    // nginx collects an answer otherwise, and the reader of a stream gets nothing for minutes.
+    if (c.res.headers.get("content-type")?.startsWith("text/event-stream")) c.res.headers.set("x-accel-buffering", "no");
     const warning = app.schemaWarning();
     // Percent-encoded: a header has no other way to carry every character of a path.
     if (warning) c.res.headers.set("scriptorium-warning", encodeURIComponent(warning));
@@ -72,7 +72,7 @@ export function httpServer(app: App, { token, owner, address: { host, cookie }, 
       );
     return mcp.fetch(c.req.raw, tokenId);
   });
-  server.route("/api/passkeys", passkeyRoutes(ceremonies));
+  server.route("/api/passkeys", passkeyRoutes(app, ceremonies));
   server.route("/api/rendered", renderedRoutes(app, renderer, people));
   server.get("/metrics", async (c) => {
     if (!c.get("principal").person)

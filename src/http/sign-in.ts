@@ -5,6 +5,7 @@ import { type Caller, newTurn, type Person, type Turn } from "../kernel/caller.t
 import { type Grant, holderOf, personOf } from "../people/grants.ts";
 import { sameSecret } from "../people/secrets.ts";
 import type { Token } from "../people/tokens.ts";
+import { arrivalOf } from "./arrival.ts";
 import { pageHeader } from "./web-types.ts";
 
 /** The person or agent that a request authenticates as. */
@@ -92,8 +93,8 @@ type Options = { workspaceToken: string; owner: Person; cookie: string };
 export type LinkSecret = { code?: string | undefined; token?: string | undefined };
 export type SignIn = ReturnType<typeof signIn>;
 
-/** Behind a proxy with TLS the browser accepts the cookie only from this host and only over TLS. */
-export const isTls = (c: Context): boolean => c.req.header("x-forwarded-proto") === "https";
+/** Over TLS the browser accepts the cookie only from this host and only over TLS. */
+export const isTls = (c: Context): boolean => arrivalOf(c).isTls;
 export const cookieNameFor = (c: Context, name: string): string => (isTls(c) ? `__Host-${name}` : name);
 
 /** The caller of an operation over HTTP. */

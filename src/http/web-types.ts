@@ -38,6 +38,8 @@ export type SignInBoot = {
   is_own_click: boolean;
   is_from_elsewhere: boolean;
   passkeys: boolean;
+  /** The identity provider, if one is configured; `is_callback` on the page that it sends the browser back to. */
+  oidc?: { label: string; is_callback: boolean };
 };
 
 /** A page as the browser shows it. */

@@ -13,9 +13,14 @@ export function storageProblem(error: unknown): Problem | undefined {
     const message = "Scriptorium is stopping, and the change was not saved. Start it and try again";
     return { code: "storage", message, details: { reason: "unavailable" } };
   }
+  if (error instanceof Error && error.name === "DatabaseUnavailable") {
+    const why = (error as { why?: unknown }).why === "timeout" ? "timeout" : "unavailable";
+    return { code: "storage", message: messages[why], details: { reason: "unavailable", retry_after: retrySeconds } };
+  }
   for (let cause = error, depth = 0; cause instanceof Error && depth < 5; cause = cause.cause, depth++) {
     const reason = reasonOf(cause) ?? (depth === 0 && isLostServer(cause) ? "unavailable" : undefined);
-    if (reason) return { code: "storage", message: messages[reason], details: { reason } };
+    const again = reason === "unavailable" ? { retry_after: retrySeconds } : {};
+    if (reason) return { code: "storage", message: messages[reason], details: { reason, ...again } };
   }
   return undefined;
 }
@@ -43,12 +48,16 @@ const isLostServer = ({ code, message }: Error & { code?: unknown }) =>
 /** PostgreSQL: connection exceptions, too many connections, shutdown and start-up of the server. */
 const lostServer = /^(08\w{3}|53300|57P0[123]|ECONNREFUSED|ECONNRESET)$/;
 
-const messages: Record<StorageReason, string> = {
+/** A failover of PostgreSQL takes some seconds. */
+const retrySeconds = 2;
+
+const messages: Record<StorageReason | "timeout", string> = {
   disk_full: "the disk is full, and the change was not saved. Free some space and try again; reading still works",
   read_only:
     "the file system or the database is read-only, and the change was not saved. Make it writable and try again",
   too_many_open_files:
     "too many files are open, and the change was not saved. Raise the limit (ulimit -n) and try again",
   io_error: "the disk reports an I/O error, and the change was not saved. Check the disk and the system log",
-  unavailable: "the database server is not reachable, and the change was not saved. Start it and try again",
+  unavailable: "the database server is not reachable, and nothing was saved. Try again in a few seconds",
+  timeout: "the database did not answer in time, and nothing was saved. Try again in a few seconds",
 };

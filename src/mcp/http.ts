@@ -36,7 +36,7 @@ export function mcpOverHttp(
   /** The map is ordered by last use, least recent first. */
   function forgetIdle(): void {
     for (const [id, session] of sessions) {
-      if (Date.now() - session.usedAt <= idleMs && sessions.size < maxSessions) return;
+      if (performance.now() - session.usedAt <= idleMs && sessions.size < maxSessions) return;
       sessions.delete(id);
       void session.transport.close();
     }
@@ -46,7 +46,7 @@ export function mcpOverHttp(
     const id = request.headers.get("mcp-session-id");
     const known = id === null ? undefined : sessions.get(id);
     if (id !== null && known && known.owner === tokenId) {
-      known.usedAt = Date.now();
+      known.usedAt = performance.now();
       sessions.delete(id);
       sessions.set(id, known);
       return known.transport.handleRequest(request);
@@ -57,7 +57,7 @@ export function mcpOverHttp(
     const transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: randomUUID,
       onsessioninitialized: (session) => {
-        sessions.set(session, { transport, owner: tokenId, usedAt: Date.now() });
+        sessions.set(session, { transport, owner: tokenId, usedAt: performance.now() });
       },
       onsessionclosed: (session) => {
         sessions.delete(session);

@@ -69,9 +69,9 @@ const drainMs = 5000;
 function drainingStdio() {
   const open = new Set<RequestId>();
   const settled = async () => {
-    const until = Date.now() + drainMs;
+    const until = performance.now() + drainMs;
     do await sleep(5);
-    while (open.size > 0 && Date.now() < until);
+    while (open.size > 0 && performance.now() < until);
   };
   const input = new Transform({
     transform: (chunk, _encoding, done) => done(null, chunk),

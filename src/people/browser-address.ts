@@ -26,9 +26,11 @@ export async function browserAddress(db: Database): Promise<BrowserAddress> {
   return { host: `${label}.localhost`, cookie: `scriptorium-${suffix}` };
 }
 
-/** The sign-in link with a code, for a server on this port. */
-export const linkWith = (code: string, { host }: Pick<BrowserAddress, "host">, port: number): string =>
-  `http://${host}:${port}/?code=${code}`;
+/** The origin that people open: the public one, or the workspace's own name on this port. */
+export const originOf = (baseUrl: string | undefined, { host }: BrowserAddress, port: number): string =>
+  baseUrl ?? `http://${host}:${port}`;
+
+export const linkAt = (origin: string, code: string): string => `${origin}/?code=${code}`;
 
 const fileOf = (stateFolder: string) => join(stateFolder, "run", "port");
 

@@ -32,7 +32,8 @@ export type OpenedSession = { id: string; cookie: string; pageSecret: string };
 /** Browsers in which people are signed in. A session ends when it is revoked, idle for 7 days, or 30 days old. */
 export function sessionStore(db: Database, now: () => Date, newId: (prefix: string) => string) {
   return {
-    async open(grant: Grant, userAgent: string): Promise<OpenedSession> {
+    /** `hours` ends it sooner than after 30 days. */
+    async open(grant: Grant, userAgent: string, hours = longestDays * 24): Promise<OpenedSession> {
       const [cookie, pageSecret] = [newSecret(), newSecret()];
       const at = now();
       const row: SessionRow = {
@@ -43,7 +44,7 @@ export function sessionStore(db: Database, now: () => Date, newId: (prefix: stri
         user_agent: userAgent.slice(0, longestUserAgent),
         created_at: at.toISOString(),
         seen_at: at.toISOString(),
-        expires_at: new Date(at.getTime() + longestDays * dayMs).toISOString(),
+        expires_at: new Date(at.getTime() + hours * 3_600_000).toISOString(),
         revoked_at: null,
       };
       await db.write(async (tx) => {

@@ -1,4 +1,4 @@
-import { browserAddress, linkWith, recordedPort } from "./browser-address.ts";
+import { browserAddress, linkAt, originOf, recordedPort } from "./browser-address.ts";
 import type { PeopleApp } from "./people-app.ts";
 import type { NewCode } from "./sign-in-codes.ts";
 
@@ -9,5 +9,6 @@ export const linkMinutes = { own: 15, sent: 7 * 24 * 60 };
 export async function newLink(app: PeopleApp, code: NewCode) {
   const made = await app.codes.create(code);
   const port = recordedPort(app.config.stateFolder) ?? app.config.port;
-  return { ...made, link: linkWith(made.code, await browserAddress(app.db), port) };
+  const origin = originOf(app.config.baseUrl, await browserAddress(app.db), port);
+  return { ...made, link: linkAt(origin, made.code) };
 }

@@ -1,6 +1,6 @@
 import type { Rank } from "../kernel/caller.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
-import type { Database } from "../store/database.ts";
+import type { Database, Query } from "../store/database.ts";
 import { appendEvent } from "../store/events.ts";
 import { noSuch } from "../store/no-such.ts";
 import { deleteCodesOf } from "../store/queries/sign-in-codes.ts";
@@ -16,28 +16,17 @@ type NewUser = { name: string; email: string | undefined; role: Rank };
 /** People who may sign in. A removed user stays in the table, for the record, and may be added again. */
 export function userStore(db: Database, now: () => Date) {
   return {
-    async add({ name, email, role }: NewUser, by: string): Promise<Result<User>> {
-      const row: UserRow = { name, email: email ?? null, role, created_at: now().toISOString(), removed_at: null };
-      return db.write(async (tx): Promise<Result<User>> => {
-        const there = await findUserRow(tx, name);
-        if (there && !there.removed_at) return refuse("conflict", `user ${name} already exists (${there.role})`);
-        await putUser(tx, row);
-        const event = { at: row.created_at, actor: by, subject: `user:${name}` };
-        await appendEvent(tx, { ...event, kind: "user-added", data: { rank: role, email: row.email } });
-        return ok(row);
-      });
+    async add(user: NewUser, by: string): Promise<Result<User>> {
+      const at = now().toISOString();
+      return db.write((tx) => addUserIn(tx, user, { by, at }));
     },
 
     /** Changes the rank of a user and of their tokens, except tokens that were made for another rank. */
     async change(name: string, role: Rank, by: string): Promise<Result<User>> {
+      const at = now().toISOString();
       return db.write(async (tx): Promise<Result<User>> => {
-        const before = await findUser(tx, name);
-        const row = await updateUser(tx, name, { role });
-        if (!row || !before) return noSuch(tx, "user", name);
-        await changeRankOfTokens(tx, name, { from: before.role, to: role });
-        const event = { at: now().toISOString(), actor: by, subject: `user:${name}` };
-        await appendEvent(tx, { ...event, kind: "user-changed", data: { rank: role } });
-        return ok(row);
+        const row = await changeUserIn(tx, name, role, { by, at });
+        return row ? ok(row) : noSuch(tx, "user", name);
       });
     },
 
@@ -45,13 +34,8 @@ export function userStore(db: Database, now: () => Date) {
     async remove(name: string, by: string): Promise<Result<User>> {
       const at = now().toISOString();
       return db.write(async (tx): Promise<Result<User>> => {
-        const row = await updateUser(tx, name, { removed_at: at });
-        if (!row) return noSuch(tx, "user", name);
-        await revokeTokensOf(tx, name, at);
-        await deleteCodesOf(tx, name);
-        await endGrants(tx, { person: name, isOwner: false }, at);
-        await appendEvent(tx, { at, actor: by, kind: "user-removed", subject: `user:${name}`, data: {} });
-        return ok(row);
+        const row = await removeUserIn(tx, name, { by, at });
+        return row ? ok(row) : noSuch(tx, "user", name);
       });
     },
 
@@ -61,3 +45,36 @@ export function userStore(db: Database, now: () => Date) {
 }
 
 export type UserStore = ReturnType<typeof userStore>;
+
+type Change = { by: string; at: string };
+
+export async function addUserIn(tx: Query, { name, email, role }: NewUser, { by, at }: Change): Promise<Result<User>> {
+  const row: UserRow = { name, email: email ?? null, role, created_at: at, removed_at: null };
+  const there = await findUserRow(tx, name);
+  if (there && !there.removed_at) return refuse("conflict", `user ${name} already exists (${there.role})`);
+  await putUser(tx, row);
+  const event = { at, actor: by, subject: `user:${name}` };
+  await appendEvent(tx, { ...event, kind: "user-added", data: { rank: role, email: row.email } });
+  return ok(row);
+}
+
+/** Undefined when there is no such user. */
+export async function changeUserIn(tx: Query, name: string, role: Rank, { by, at }: Change): Promise<User | undefined> {
+  const before = await findUser(tx, name);
+  const row = await updateUser(tx, name, { role });
+  if (!row || !before) return undefined;
+  await changeRankOfTokens(tx, name, { from: before.role, to: role });
+  await appendEvent(tx, { at, actor: by, subject: `user:${name}`, kind: "user-changed", data: { rank: role } });
+  return row;
+}
+
+/** Undefined when there is no such user. */
+export async function removeUserIn(tx: Query, name: string, { by, at }: Change): Promise<User | undefined> {
+  const row = await updateUser(tx, name, { removed_at: at });
+  if (!row) return undefined;
+  await revokeTokensOf(tx, name, at);
+  await deleteCodesOf(tx, name);
+  await endGrants(tx, { person: name, isOwner: false }, at);
+  await appendEvent(tx, { at, actor: by, kind: "user-removed", subject: `user:${name}`, data: {} });
+  return row;
+}

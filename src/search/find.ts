@@ -5,14 +5,15 @@ import type { Scope } from "../store/queries/search/scope.ts";
 import type { Hit } from "./hit.ts";
 import type { indexer } from "./index/indexer.ts";
 import type { Speller } from "./index/spelling.ts";
-import { best, byBest, byPage, byRange, fuse, type Scores } from "./rank/fuse.ts";
+import { aboveFloor, best, byBest, byPage, fuse, type Scores } from "./rank/fuse.ts";
 import { linkedFrom } from "./rank/hops.ts";
 import type { Term } from "./rank/lexical/choose.ts";
 import type { WordIndex } from "./rank/lexical.ts";
 import { snippet } from "./rank/marks.ts";
-import type { Meaning, Nearest } from "./rank/meaning.ts";
+import type { Meaning, Near, Nearest } from "./rank/meaning.ts";
 import type { PassagePlaces } from "./rank/places.ts";
 import { searchTerms } from "./rank/terms.ts";
+import { linkWeight } from "./rank/weights.ts";
 import { withoutFilters } from "./scope.ts";
 
 export type SearchResult = {
@@ -51,8 +52,6 @@ const maxCandidates = 300;
 const maxBridges = 50;
 const usualCatchUpMs = 3000;
 const maxCorrected = 5;
-/** The weight of a link against its source; with more, pages that only facts link to outrank pages that answer. */
-const linkWeight = 0.25;
 /** Minimum number of passages that are grouped into pages. */
 const minForPages = 100;
 /** Maximum number of further passages shown for a page. */
@@ -121,8 +120,7 @@ export function finder({ db, places, words, indexer, meaning, speller, weights }
       through.length > 0 ? nearby(nearest, bridgeScope, []) : undefined,
     ]);
     const top = Math.max(byWords[0]?.score ?? 0, bridges[0]?.score ?? 0);
-    const own = combine(byWords, near, top);
-    const bridging = combine(bridges, bridgesNear, top);
+    const [own, bridging] = await Promise.all([combine(byWords, near, top), combine(bridges, bridgesNear, top)]);
     const linked = without?.includes("links")
       ? undefined
       : await linkedFrom(db, places, bridging.size === 0 ? own : new Map([...own, ...bridging]), scope);
@@ -134,7 +132,9 @@ export function finder({ db, places, words, indexer, meaning, speller, weights }
       : own;
 
     const chosen = best(await weighed(scores, scope), limit);
-    const nearNums = new Set(near?.hits.slice(0, options.limit).map((hit) => hit.num));
+    const nearNums = new Set(
+      near?.hits.slice(0, options.limit).flatMap((hit) => (hit.score > near.floor.beside ? [hit.num] : [])),
+    );
     const explain = ({ num, score }: ScoredPassage, row: StoredPassage | undefined): Hit[] => {
       if (!row) return [];
       const { text, found } = snippetOf(row, terms);
@@ -166,8 +166,8 @@ export function finder({ db, places, words, indexer, meaning, speller, weights }
 
   /** Indexes what changed, for a limited time; after a large import some of it stays queued. */
   async function catchUp(ms: number): Promise<number> {
-    const until = Date.now() + ms;
-    while ((await indexer.catchUp("newest")) > 0) if (Date.now() > until) return indexer.pending();
+    const until = performance.now() + ms;
+    while ((await indexer.catchUp("newest")) > 0) if (performance.now() > until) return indexer.pending();
     return 0;
   }
 
@@ -231,14 +231,18 @@ function snippetOf({ heading, body }: Pick<Hit, "heading" | "body">, terms: Term
 }
 
 /** `top` is the best word score of all lists that are compared. */
-function combine(
-  words: ScoredPassage[],
-  near: { hits: ScoredPassage[]; weight: number } | undefined,
-  top: number,
-): Scores {
-  if (!near) return byBest(words, top);
-  return fuse([
-    { scores: byBest(words, top), weight: 1 - near.weight },
-    { scores: byRange(near.hits), weight: near.weight },
-  ]);
+async function combine(words: ScoredPassage[], near: Near | undefined, top: number): Promise<Scores> {
+  const byWords = byBest(words, top);
+  if (!near) return byWords;
+  const similarities = await near.similarities([...byWords.keys()]);
+  const byMeaning = aboveFloor(similarities, near.floor.beside);
+  const sum: Scores = new Map();
+  for (const num of new Set([...byWords.keys(), ...byMeaning.keys()])) {
+    const word = byWords.get(num);
+    // Nothing speaks for such a passage but its meaning, and some passage is always the nearest.
+    if (word === undefined && (similarities.get(num) ?? 0) <= near.floor.alone) continue;
+    const weight = near.weightOf(num);
+    sum.set(num, (1 - weight) * (word ?? 0) + weight * (byMeaning.get(num) ?? 0));
+  }
+  return sum;
 }

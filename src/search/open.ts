@@ -15,7 +15,7 @@ import { wordIndex } from "./rank/lexical.ts";
 import { meaning } from "./rank/meaning.ts";
 import { passagePlaces } from "./rank/places.ts";
 
-export type EmbeddingsConfig = Omit<Endpoint, "weight"> | undefined;
+export type EmbeddingsConfig = Omit<Endpoint, "maxWeight"> | undefined;
 
 type Options = {
   db: Database;
@@ -27,20 +27,20 @@ type Options = {
   folders: Folders;
 };
 
-/** Below the measured weight of the local model, because the quality of the server's model is unknown. */
+/** Below the measured weights of the local model, because the quality of the server's model is unknown. */
 const unknownWeight = 0.25;
 
 export function openSearch({ db, kinds, modelFolder, embeddings, folders }: Options) {
   const local = () =>
-    isInstalled(modelFolder) ? localEmbedder(localModel.name, modelFolder, localModel.weight) : undefined;
+    isInstalled(modelFolder) ? localEmbedder(localModel.name, modelFolder, localModel.floor) : undefined;
   const wanted: Embedder | undefined = embeddings
-    ? endpointEmbedder({ ...embeddings, weight: unknownWeight })
+    ? endpointEmbedder({ ...embeddings, maxWeight: unknownWeight })
     : local();
   /** The model of the existing vectors, if it is still available to embed queries. */
   const named = (model: string): Embedder | undefined => {
     if (model === localModel.name) return local();
     const before = embeddings && modelAt(model, embeddings.url);
-    return before ? endpointEmbedder({ ...embeddings, model: before, weight: unknownWeight }) : undefined;
+    return before ? endpointEmbedder({ ...embeddings, model: before, maxWeight: unknownWeight }) : undefined;
   };
   const index = indexer(db, kinds, folders);
   const vectors = meaning(db, { wanted, named });

@@ -69,9 +69,9 @@ export async function backupWorkspace(app: WikiApp, file: string): Promise<Resul
 const patienceMs = 30_000;
 
 async function lockRecorder(file: string): Promise<{ release(): void } | undefined> {
-  for (const until = Date.now() + patienceMs; ; ) {
+  for (const until = performance.now() + patienceMs; ; ) {
     const lock = openLock(file);
-    if (lock || Date.now() > until) return lock;
+    if (lock || performance.now() > until) return lock;
     await sleep(20);
   }
 }

@@ -7,6 +7,7 @@ import type { Database, DatabaseAddress } from "../store/database.ts";
 import { crashPoint } from "../store/disk/crash.ts";
 import { replaceFile } from "../store/disk/disk.ts";
 import { openDatabase } from "../store/open.ts";
+import { hasPassword } from "../store/postgres/address.ts";
 import { publications } from "../store/publications.ts";
 import { countUnrecorded } from "../store/queries/git-queue.ts";
 import { deleteMeta, findMeta, setMeta } from "../store/queries/meta.ts";
@@ -64,7 +65,7 @@ export function planMove(config: Config, store: Config["store"], to: string | un
   const from = { store: config.store, database: config.database };
   if (to !== undefined && !/^(sqlite$|postgres(ql)?:\/\/)/.test(to))
     return refuse("invalid", `--to ${to}: expected sqlite, or a PostgreSQL URL such as postgres://host/name`);
-  if (to?.includes("://") && new URL(to).password !== "")
+  if (to?.includes("://") && hasPassword(to))
     return refuse(
       "invalid",
       "--to contains a password, and scriptorium.yaml is committed; put it into ~/.pgpass or PGPASSWORD and leave it out of the URL",

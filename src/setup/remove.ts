@@ -6,6 +6,7 @@ import { openGit } from "../config/open-git.ts";
 import { ok, type Result, refuse, unwrap } from "../kernel/result.ts";
 import { sweepTemporary } from "../store/disk/disk.ts";
 import { forgetName } from "../store/git/history-ref.ts";
+import { parsePostgres } from "../store/postgres/address.ts";
 import { applyAll, type Change, isInside, removeFolders } from "./change.ts";
 import { processesIn } from "./processes.ts";
 import { isAsWritten, readRecord, type SetupRecord } from "./record.ts";
@@ -103,16 +104,14 @@ async function lossesOf(config: Config, env: Environment, { own, refs, keepWiki,
 }
 
 function leftOf({ database }: Config, { left }: OwnFiles): string[] {
-  const url = database.engine === "postgres" ? new URL(database.url) : undefined;
-  return [
-    ...left,
-    "the commits on your branches",
-    ...(url
-      ? [
-          `the PostgreSQL database ${url.pathname.slice(1)} on ${url.host}; to remove it: dropdb -h ${url.hostname} ${url.pathname.slice(1)}`,
-        ]
-      : []),
-  ];
+  const server = database.engine === "postgres" ? parsePostgres(database.url).hosts[0] : undefined;
+  return [...left, "the commits on your branches", ...(server ? [databaseLeft(server)] : [])];
+}
+
+function databaseLeft(server: { name: string; url: string }): string {
+  const { hostname, pathname } = new URL(server.url);
+  const name = pathname.slice(1);
+  return `the PostgreSQL database ${name} on ${server.name}; to remove it: dropdb -h ${hostname} ${name}`;
 }
 
 export type Removed = { commit: string | undefined; uncommitted: string[]; reason: string | undefined };

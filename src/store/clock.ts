@@ -1,15 +1,16 @@
 import { type RawBuilder, sql } from "kysely";
 import type { Database, Query } from "./database.ts";
 import { onEach } from "./prepared.ts";
+import { steadyClock } from "./sqlite/steady-clock.ts";
 
 type Engine = Database["engine"];
 
 /**
- * The store's clock in milliseconds; leases never use a worker's clock. It is constant within a statement, so
- * that a comparison with it can use an index.
+ * The store's clock in milliseconds; leases never use the time of day of a worker's machine. On PostgreSQL it is the
+ * server's, and constant within a statement, so that a comparison with it can use an index.
  */
 export const clock: Record<Engine, RawBuilder<number>> = {
-  sqlite: sql<number>`CAST(unixepoch('subsec') * 1000 AS INTEGER)`,
+  sqlite: sql.raw<number>(steadyClock),
   postgres: sql<number>`CAST(extract(epoch FROM statement_timestamp()) * 1000 AS BIGINT)`,
 };
 

@@ -20,6 +20,10 @@ export interface CrewTables {
   plan_drafts: PlanDraftRow;
   plan_changes: PlanChangeRow;
   setups: SetupRow;
+  git_packs: GitPackRow;
+  git_pack_chunks: GitPackChunkRow;
+  run_commits: RunCommitRow;
+  run_branches: RunBranchRow;
 }
 
 export interface RunRow {
@@ -40,6 +44,35 @@ export interface RunRow {
   ended_at: string | null;
   version: number;
   carried_by: string | null;
+  carrier_until: number | null;
+}
+
+export interface GitPackRow {
+  id: string;
+  bytes: number;
+  chunks: number;
+  complete: number;
+  created_at: string;
+}
+
+export interface GitPackChunkRow {
+  pack_id: string;
+  num: number;
+  data: Uint8Array;
+}
+
+export interface RunCommitRow {
+  run_id: string;
+  commit_id: string;
+  pack_id: string;
+  needs: string;
+  is_base: number;
+}
+
+export interface RunBranchRow {
+  run_id: string;
+  base_id: string;
+  accepted_id: string;
 }
 
 export interface RunTaskRow {

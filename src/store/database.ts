@@ -1,5 +1,6 @@
 import type { Kysely } from "kysely";
 import type { Refusal } from "../kernel/result.ts";
+import type { Limits } from "./postgres/limits.ts";
 import type { Tables } from "./tables.ts";
 
 export type Query = Kysely<Tables>;
@@ -16,9 +17,11 @@ export interface Database {
    * has one writer, and a process that sleeps while holding the lock blocks all others.
    *
    * `oneStatement` skips the transaction around work that is a single statement, which saves two
-   * round trips to a remote database.
+   * round trips to a remote database. `isLong` lifts the time limits, for work such as a rebuild.
+   *
+   * PostgreSQL repeats `work` when its connection is lost before the commit, or after a deadlock.
    */
-  write<T>(work: (tx: Query) => Promise<T>, how?: { oneStatement: boolean }): Promise<T>;
+  write<T>(work: (tx: Query) => Promise<T>, how?: { oneStatement?: boolean; isLong?: boolean }): Promise<T>;
   /** Calls back soon after any process has written to this database. Returns a function that unsubscribes. */
   onChange(listener: () => void): () => void;
   /** Changes with every committed write of any process that `read` sees; undefined where the engine cannot tell. */
@@ -27,10 +30,27 @@ export interface Database {
   snapshot<T>(work: (query: Query) => Promise<T>): Promise<T>;
   /** The reason why writes are refused from now on, if any: the file of the database is gone. */
   trouble(): string | undefined;
+  /** Asks the database; throws if it does not answer. */
+  health(): Promise<Health>;
   close(): Promise<void>;
 }
 
-export type DatabaseAddress = { engine: "sqlite"; file: string } | { engine: "postgres"; url: string };
+export type Health = {
+  /** A migration that this version of Scriptorium does not have: a newer version has migrated the database. */
+  newer: string | undefined;
+  /** True if a pooler such as PgBouncer is between this process and the server. */
+  pooler: boolean;
+};
+
+export type DatabaseAddress =
+  | { engine: "sqlite"; file: string }
+  | {
+      engine: "postgres";
+      url: string;
+      /** The server itself, for LISTEN, where `url` is a pooler. */
+      listenUrl?: string | undefined;
+      limits?: Partial<Limits> | undefined;
+    };
 
 /** The same database inside an open transaction: the outer transaction decides whether writes are kept. */
 export const joined = (db: Database, tx: Query): Database => ({

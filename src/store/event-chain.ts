@@ -138,18 +138,18 @@ function openSealer(db: Database): () => Promise<void> {
   let mayAgainAt = 0;
 
   async function sealAll(): Promise<void> {
-    const giveUpAt = Date.now() + patienceMs;
+    const giveUpAt = performance.now() + patienceMs;
     while ((await unsealedEvents[db.engine](db.read, { limit: 1 })).length > 0) {
-      if (Date.now() < mayAgainAt) await sleep(mayAgainAt - Date.now());
+      if (performance.now() < mayAgainAt) await sleep(mayAgainAt - performance.now());
       const sealed = await db.write(async (tx) => {
         const count = await sealSome(tx, db.engine);
         crashPoint("events-sealed");
         return count;
       });
       if (sealed === undefined) {
-        if (Date.now() > giveUpAt) return;
+        if (performance.now() > giveUpAt) return;
         await sleep(5);
-      } else mayAgainAt = sealed < sealedAtOnce ? Date.now() + betweenSealsMs : 0;
+      } else mayAgainAt = sealed < sealedAtOnce ? performance.now() + betweenSealsMs : 0;
     }
   }
 

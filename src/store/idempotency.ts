@@ -118,10 +118,10 @@ export function openIdempotency({ db, now }: { db: Database; now(): Date }): Ide
 
   /** The row of an earlier call, after waiting for its end; undefined if there is none. */
   async function settled(id: string): Promise<IdempotencyRow | undefined> {
-    const until = Date.now() + patienceMs;
+    const until = performance.now() + patienceMs;
     for (;;) {
       const row = await findCall(db.read, id);
-      if (row?.state !== "running" || isGone(row) || Date.now() > until) return row;
+      if (row?.state !== "running" || isGone(row) || performance.now() > until) return row;
       await sleep(50);
     }
   }

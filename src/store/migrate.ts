@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { Refused } from "../kernel/result.ts";
+import { version } from "../kernel/version.ts";
 import type { Database } from "./database.ts";
 
 export type Migration = { name: string; sql: string };
@@ -45,13 +46,18 @@ export function pendingMigrations(migrations: Migration[], recorded: Iterable<st
       `${database} was created by a development build of Scriptorium 0.1.0 and cannot be opened; nothing was changed. ${remedy}. The next command makes a new database and reads the entries again from the files and from git; tasks, runs, topics and proposals stay in the old one.`,
     );
   }
-  const known = new Set(migrations.map(({ name }) => name));
-  const unknown = [...done].find((name) => !known.has(name));
+  const unknown = newerMigration(migrations, done);
   if (unknown)
     refuseDatabase(
-      `${file ?? "the PostgreSQL database"} was written by a newer version of Scriptorium (migration ${unknown}); install that version. Nothing was changed.`,
+      `${file ?? "the PostgreSQL database"} was written by a newer version of Scriptorium (migration ${unknown}); this is ${version}. Install the newer version, as every server and worker of this workspace needs it. Nothing was changed.`,
     );
   return migrations.filter(({ name }) => !done.has(name));
+}
+
+/** A migration of the database that this version does not have; a newer one added it. */
+export function newerMigration(migrations: Migration[], recorded: Iterable<string>): string | undefined {
+  const known = new Set(migrations.map(({ name }) => name));
+  return [...recorded].find((name) => !known.has(name));
 }
 
 function refuseDatabase(message: string): never {

@@ -1,12 +1,15 @@
 import type { Database, DatabaseAddress } from "./database.ts";
 import { withIdempotency } from "./idempotency.ts";
 
-/** Loads only the engine that is used. */
-export async function openDatabase(address: DatabaseAddress): Promise<Database> {
+/** Loads only the engine that is used. A PostgreSQL server that is starting is waited for, as `tellProgress` is told. */
+export async function openDatabase(
+  address: DatabaseAddress,
+  how: { tellProgress?: ((line: string) => void) | undefined } = {},
+): Promise<Database> {
   if (address.engine === "sqlite") {
     const { openSqlite } = await import("./sqlite.ts");
     return withIdempotency(await openSqlite(address.file));
   }
   const { openPostgres } = await import("./postgres.ts");
-  return withIdempotency(await openPostgres(address.url));
+  return withIdempotency(await openPostgres(address, how));
 }

@@ -1,65 +1,133 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { CompiledQuery, type DatabaseConnection, Kysely, PostgresDialect } from "kysely";
-import pg from "pg";
-import { ClosedDatabase, type Database, type Query, UnknownOutcome, undoesWrites } from "./database.ts";
+import { Kysely, PostgresDialect, sql } from "kysely";
+import {
+  ClosedDatabase,
+  type Database,
+  type DatabaseAddress,
+  type Health,
+  type Query,
+  UnknownOutcome,
+  undoesWrites,
+} from "./database.ts";
 import { faultPoint } from "./disk/crash.ts";
-import { migrate, migrationsFor } from "./migrate.ts";
-import { statementNames } from "./prepared.ts";
+import { migrationsFor, newerMigration } from "./migrate.ts";
+import { parsePostgres } from "./postgres/address.ts";
+import { hostList } from "./postgres/client.ts";
+import {
+  type Began,
+  type Connections,
+  LostCommit,
+  openConnections,
+  timedOut,
+  timelineOf,
+  withoutLimits,
+} from "./postgres/connections.ts";
+import { DatabaseUnavailable, isConflict, isLost, isMixedStatement, isReadOnly } from "./postgres/errors.ts";
+import { defaultLimits } from "./postgres/limits.ts";
+import { teller, watchChanges } from "./postgres/listen.ts";
+import { migratePostgres, recorded } from "./postgres/migrate.ts";
+import { ReadDialect } from "./postgres/read-dialect.ts";
+import { waitForServer } from "./postgres/wait.ts";
 import type { Tables } from "./tables.ts";
 
-const channel = "scriptorium";
-const migrationLock = 7_346_001;
-const connections = 10;
-const betweenNotices = 20;
+type Address = Extract<DatabaseAddress, { engine: "postgres" }>;
+type Options = { tellProgress?: ((line: string) => void) | undefined };
 
-export async function openPostgres(url: string): Promise<Database> {
-  const pool = new pg.Pool({ connectionString: url, max: connections, types: numbersAsNumbers });
-  // Without listeners, a dropped connection would crash the process, idle or in use. The pool replaces it.
-  pool.on("error", () => undefined);
-  pool.on("connect", (client) => client.on("error", () => undefined));
-  pool.on("connect", nameStatements);
-  await migratePostgres(pool).catch(async (error) => {
-    await pool.end();
-    throw error;
+export async function openPostgres(
+  { url, listenUrl = url, limits: given }: Omit<Address, "engine">,
+  { tellProgress }: Options = {},
+): Promise<Database> {
+  const address = parsePostgres(url);
+  const listenAddress = parsePostgres(listenUrl);
+  const limits = { ...defaultLimits, ...given };
+  const wanted = { address, hosts: hostList(address), limits };
+  await waitForServer(() => migratePostgres(wanted), { url, limits, tellProgress });
+  const connections = openConnections(address, limits);
+
+  const pool = { connect: connections.connect, end: connections.end };
+  const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
+  const read = new Kysely<Tables>({
+    dialect: new ReadDialect({ pool: { ...pool, end: async () => undefined } }, again),
   });
-
-  const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool, onCreateConnection: planOnce }) });
   const me = randomUUID();
-  const watch = watchChanges(url, me);
-  const tell = teller(pool, me);
+  const watch = watchChanges(listenAddress, limits, me);
+  const tell = teller(connections, me);
   let isClosed = false;
   return {
     engine: "postgres",
-    read: db,
+    read,
     async write(work, how) {
       if (isClosed) throw new ClosedDatabase();
-      for (let attempt = 1; ; attempt++) {
-        try {
-          const value = how?.oneStatement ? await work(db) : await commitUnlessRefused(db, pool, work);
-          watch.wake();
-          tell.others();
-          return value;
-        } catch (error) {
-          if (attempt >= 5 || !isRetryable(error)) throw error;
-        }
-      }
+      const value = await (how?.oneStatement
+        ? alone(() => work(db))
+        : again(() => inTransaction(db, connections, work, how)));
+      watch.wake();
+      tell.others();
+      return value;
     },
-    snapshot: (work) => db.transaction().setIsolationLevel("repeatable read").setAccessMode("read only").execute(work),
+    snapshot: (work) =>
+      again(() =>
+        db
+          .transaction()
+          .setIsolationLevel("repeatable read")
+          .setAccessMode("read only")
+          .execute(async (tx) => {
+            await sql.raw(withoutLimits).execute(tx);
+            return work(tx);
+          }),
+      ),
     onChange: watch.onChange,
     stamp: () => undefined,
     trouble: () => undefined,
+    health: () => healthOf(connections),
     async close() {
       isClosed = true;
       await watch.stop();
       await tell.idle();
+      await read.destroy();
       await db.destroy();
     },
   };
 }
 
+const mostAttempts = 5;
+
+/** Repeats work that was certainly undone: its connection was lost before the commit, or it met another transaction. */
+async function again<T>(work: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (timedOut(error)) throw new DatabaseUnavailable(error, "timeout");
+      const isUndone = isConflict(error) || isLost(error) || isReadOnly(error) || isMixedStatement(error);
+      if (!isUndone) throw error;
+      if (attempt < mostAttempts) continue;
+      throw isLost(error) || isReadOnly(error) ? new DatabaseUnavailable(error) : error;
+    }
+  }
+}
+
+/** A statement without a transaction of its own: if the answer is missing, nothing says whether it was committed. */
+async function alone<T>(work: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (isLost(error)) throw new UnknownOutcome(error);
+      if (timedOut(error)) throw new DatabaseUnavailable(error, "timeout");
+      if (!(isConflict(error) || isReadOnly(error) || isMixedStatement(error)) || attempt >= mostAttempts) throw error;
+    }
+  }
+}
+
 /** Kysely rolls back only when something is thrown, so a refusal is thrown inside and returned outside. */
-async function commitUnlessRefused<T>(db: Query, pool: pg.Pool, work: (tx: Query) => Promise<T>): Promise<T> {
+async function inTransaction<T>(
+  db: Query,
+  connections: Connections,
+  work: (tx: Query) => Promise<T>,
+  how: { isLong?: boolean } | undefined,
+): Promise<T> {
   class RolledBack extends Error {
     constructor(readonly refusal: T) {
       super("the work returned a refusal");
@@ -68,6 +136,7 @@ async function commitUnlessRefused<T>(db: Query, pool: pg.Pool, work: (tx: Query
   let made: { value: T } | undefined;
   try {
     return await db.transaction().execute(async (tx) => {
+      if (how?.isLong) await sql.raw(withoutLimits).execute(tx);
       const value = await work(tx);
       if (undoesWrites(value)) throw new RolledBack(value);
       faultPoint("commit");
@@ -77,180 +146,38 @@ async function commitUnlessRefused<T>(db: Query, pool: pg.Pool, work: (tx: Query
   } catch (error) {
     if (error instanceof RolledBack) return error.refusal;
     if (!(error instanceof LostCommit)) throw error;
-    if (made && (await isCommitted(pool, error))) return made.value;
+    if (made && (await isCommitted(connections, error))) return made.value;
     throw error.cause;
   }
 }
 
-/** The connection was lost during COMMIT: the answer is missing, not necessarily the commit. */
-class LostCommit extends Error {
-  constructor(
-    readonly xid: string,
-    cause: unknown,
-  ) {
-    super("the connection was lost during the commit", { cause });
-  }
-}
-
 /** Asks on another connection what became of a transaction; the backend may still be committing it. */
-async function isCommitted(pool: pg.Pool, { xid, cause }: LostCommit): Promise<boolean> {
-  const until = Date.now() + outcomeMs;
+async function isCommitted({ query }: Connections, { began, cause }: LostCommit): Promise<boolean> {
+  const until = performance.now() + outcomeMs;
   for (let trouble = cause; ; ) {
-    const asked = pool.query<{ status: string }>("SELECT pg_xact_status($1::xid8) AS status", [xid]);
-    const status = await asked
-      .then(({ rows }) => rows[0]?.status)
-      .catch((error: unknown) => {
-        trouble = error;
-        return undefined;
-      });
-    if (status === "committed" || status === "aborted") return status === "committed";
-    if (Date.now() > until) throw new UnknownOutcome(trouble);
+    const found = await outcomeOf(query, began).catch((error: unknown) => {
+      trouble = error;
+      return undefined;
+    });
+    if (found?.status === "aborted") return false;
+    // After a failover that lost commits, the new primary gives their ids to other transactions.
+    if (found?.status === "committed" && found.timeline === (began.timeline ?? null)) return true;
+    if (found?.status === "committed" || performance.now() > until) throw new UnknownOutcome(trouble);
     await sleep(50);
   }
 }
 
+type Outcome = { status: string | null; timeline: string | null };
+
+async function outcomeOf(query: Connections["query"], { xid, timeline }: Began): Promise<Outcome | undefined> {
+  const asked = `SELECT pg_xact_status($1::xid8) AS status, ${timeline === undefined ? "NULL" : timelineOf} AS timeline`;
+  return (await query<Outcome>(asked, [xid]))[0];
+}
+
 const outcomeMs = 10_000;
 
-/** Planning a short query costs more than running it, so prepared statements are sent by name. */
-function nameStatements(client: pg.PoolClient): void {
-  const query = client.query.bind(client) as (...args: unknown[]) => unknown;
-  let xid = "";
-  let isLost = false;
-  client.query = ((...args: unknown[]) => {
-    const [text, values, ...rest] = args;
-    // The id of the transaction comes with its BEGIN, without another round trip.
-    if (text === "begin")
-      return client.query("BEGIN; SELECT pg_current_xact_id()::text AS xid").then((results: unknown) => {
-        xid = (results as pg.QueryResult<{ xid: string }>[])[1]?.rows[0]?.xid ?? "";
-        return results;
-      });
-    if (text === "commit")
-      return (query("commit") as Promise<unknown>).catch((error: unknown) => {
-        isLost = isConnectionLost(error);
-        throw isLost ? new LostCommit(xid, error) : error;
-      });
-    // Kysely rolls back after a failed commit, and would report that this failed as well.
-    if (text === "rollback" && isLost) return Promise.resolve({ rows: [] });
-    const name = typeof text === "string" ? statementNames.get(text) : undefined;
-    return name ? query({ name, text, values }, ...rest) : query(...args);
-  }) as typeof client.query;
-}
-
-/** One generic plan serves all values until the table's statistics change. */
-const planOnce = async (connection: DatabaseConnection): Promise<void> => {
-  await connection.executeQuery(CompiledQuery.raw("SET plan_cache_mode = force_generic_plan"));
-};
-
-const isConnectionLost = (error: unknown) => {
-  const { code, message } = error as { code?: string; message: string };
-  return /^(08\w{3}|57P0[123]|ECONNRESET|EPIPE)$/.test(code ?? "") || /^connection terminated/i.test(message);
-};
-
-/** Deadlocks and serialization failures: the transaction was rolled back, and a retry may succeed. */
-const isRetryable = (error: unknown) => ["40001", "40P01"].includes((error as { code?: string }).code ?? "");
-
-/**
- * Notifies the other processes after a commit. Commits during a notification and shortly after share the
- * next one, because each NOTIFY is a transaction of its own. If the process dies before it, the others see
- * the change with the next notification or when their timer polls.
- */
-function teller(pool: pg.Pool, me: string) {
-  let telling: Promise<void> | undefined;
-  let more = false;
-  async function tell() {
-    do {
-      more = false;
-      await pool.query("SELECT pg_notify($1, $2)", [channel, me]).catch(() => undefined);
-      await sleep(betweenNotices);
-    } while (more);
-    telling = undefined;
-  }
-  return {
-    others() {
-      more = true;
-      telling ??= tell();
-    },
-    idle: async () => telling,
-  };
-}
-
-const numbersAsNumbers = {
-  getTypeParser: (oid: number, format?: "text" | "binary") =>
-    oid === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(oid, format as "text"),
-} as pg.CustomTypesConfig;
-
-async function migratePostgres(pool: pg.Pool) {
-  const migrations = migrationsFor("postgres");
-  const client = await pool.connect();
-  try {
-    await client.query("SELECT pg_advisory_lock($1)", [migrationLock]);
-    await migrate(migrations, {
-      async recorded() {
-        await client.query(
-          "CREATE TABLE IF NOT EXISTS schema_migrations (name TEXT PRIMARY KEY, applied_at TEXT NOT NULL)",
-        );
-        return (await client.query("SELECT name FROM schema_migrations")).rows.map((row) => row.name);
-      },
-      async exec(sql) {
-        await client.query(sql);
-      },
-    });
-    await client.query("SELECT pg_advisory_unlock($1)", [migrationLock]);
-  } finally {
-    client.release();
-  }
-}
-
-/**
- * One connection LISTENs from the first subscriber on; while it is down, a timer wakes the subscribers.
- * Writes of this process wake them at once.
- */
-function watchChanges(url: string, me: string) {
-  const listeners = new Set<() => void>();
-  let client: pg.Client | undefined;
-  let again: NodeJS.Timeout | undefined;
-  let stopped = false;
-
-  const wake = () => {
-    for (const listener of listeners) listener();
-  };
-  async function listen() {
-    const fresh = new pg.Client({ connectionString: url });
-    client = fresh;
-    fresh.on("notification", ({ payload }) => {
-      if (payload !== me) wake();
-    });
-    fresh.on("error", () => retryLater());
-    fresh.on("end", () => retryLater());
-    try {
-      await fresh.connect();
-      await fresh.query(`LISTEN ${channel}`);
-      wake();
-    } catch {
-      retryLater();
-    }
-  }
-  function retryLater() {
-    if (stopped || again) return;
-    client = undefined;
-    again = setTimeout(() => {
-      again = undefined;
-      wake();
-      void listen();
-    }, 500).unref();
-  }
-  return {
-    wake,
-    onChange(listener: () => void) {
-      listeners.add(listener);
-      if (!client && !again) void listen();
-      return () => listeners.delete(listener);
-    },
-    async stop() {
-      stopped = true;
-      clearTimeout(again);
-      listeners.clear();
-      await client?.end().catch(() => undefined);
-    },
-  };
+/** Asks the server, so that a server that is gone is noticed before a call needs it. */
+async function healthOf({ query, hasPooler }: Connections): Promise<Health> {
+  const names = await recorded({ query: async (text: string) => ({ rows: await query(text) }) } as never);
+  return { newer: newerMigration(migrationsFor("postgres"), names), pooler: hasPooler() };
 }

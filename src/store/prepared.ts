@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { type CompiledQuery, type RawBuilder, sql } from "kysely";
 import type { Turns } from "../kernel/turns.ts";
 import type { Database, Query } from "./database.ts";
@@ -8,8 +9,12 @@ type Compiles<R> = { compile(query: Query): CompiledQuery<R> };
 /** Marks the place of a parameter that each call binds. */
 export type SlotOf<P> = <K extends keyof P>(name: K) => P[K];
 
-/** Statement names by SQL text: PostgreSQL caches the plan of a named statement. */
+/**
+ * Statement names by SQL text: PostgreSQL caches the plan of a named statement. A name is the hash of its SQL, so that
+ * it means the same in every process, also where a pooler gives the connection of one to another.
+ */
 export const statementNames = new Map<string, string>();
+const nameOf = (text: string) => `s_${createHash("sha256").update(text).digest("base64url").slice(0, 22)}`;
 
 /** A synchronous connection: SQLite answers faster than Kysely's asynchronous pipeline takes. */
 type Direct = {
@@ -112,7 +117,7 @@ function compiledOnce<P extends object, R>(
     const found = known.get(dialect);
     if (found) return found;
     const text = build(query, (name) => new Slot((values: P) => values[name]) as never).compile(query);
-    if (!statementNames.has(text.sql)) statementNames.set(text.sql, `prepared_${statementNames.size + 1}`);
+    if (!statementNames.has(text.sql)) statementNames.set(text.sql, nameOf(text.sql));
     const bind = (values: P) =>
       text.parameters.map((part) => (part instanceof Slot ? part.read(values as never) : part));
     const fresh = { text, bind };

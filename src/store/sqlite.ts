@@ -6,10 +6,11 @@ import { turns } from "../kernel/turns.ts";
 import { ClosedDatabase, type Database, type Query, undoesWrites } from "./database.ts";
 import { crashPoint, faultPoint } from "./disk/crash.ts";
 import { privateFolder } from "./disk/private.ts";
-import { migrate, migrationsFor, pendingMigrations } from "./migrate.ts";
+import { migrate, migrationsFor, newerMigration, pendingMigrations } from "./migrate.ts";
 import { directConnections } from "./prepared.ts";
 import { type Connection, isBusy, openConnection, type Statement } from "./sqlite/connection.ts";
 import { type FileWatch, watchFile } from "./sqlite/file-watch.ts";
+import { anchorClock } from "./sqlite/steady-clock.ts";
 import type { Tables } from "./tables.ts";
 
 const pollMs = 200;
@@ -26,6 +27,7 @@ export async function openSqlite(file: string, open: Open = openConnection): Pro
     writer.close();
     throw error;
   });
+  await retryWhileBusy(() => anchorClock(writer));
   const reader = await retryWhileBusy(() => connect(open, file));
   reader.exec("PRAGMA query_only = ON");
   // SQLite waits for a lock by blocking the thread. The writer does so for 1 ms only and then
@@ -59,6 +61,14 @@ export async function openSqlite(file: string, open: Open = openConnection): Pro
     onChange: watch.onChange,
     stamp: watch.version,
     trouble: place.trouble,
+    async health() {
+      const rows = reader.prepare("SELECT name FROM schema_migrations").all([]);
+      const newer = newerMigration(
+        migrationsFor("sqlite"),
+        rows.map(({ name }) => name as string),
+      );
+      return { newer, pooler: false };
+    },
     async close() {
       watch.stop();
       await funnel.close();
@@ -279,12 +289,12 @@ async function migrateSqlite(connection: Connection, file: string, open: Open) {
 
 /** Retries while another process holds the lock for longer than SQLite itself waits. */
 async function retryWhileBusy<T>(attempt: () => T): Promise<T> {
-  const until = Date.now() + busyTimeoutMs;
+  const until = performance.now() + busyTimeoutMs;
   for (;;) {
     try {
       return attempt();
     } catch (error) {
-      if (!isBusy(error) || Date.now() > until) throw error;
+      if (!isBusy(error) || performance.now() > until) throw error;
       await sleep(1 + Math.random() * 9);
     }
   }

@@ -23,7 +23,7 @@ export interface Tables extends CrewTables {
   passage_text: { rowid: number; title: string; body: string; near: string };
   passage_links: { passage: number; target: string };
   vocabulary: { word: string };
-  vectors: { seq: Generated<number>; model: string; hash: string; vector: Buffer };
+  vectors: { seq: Generated<number>; model: string; hash: string; scale: number; vector: Buffer };
   pages: { path: string; stat: string; blob: string };
   source_texts: { sha256: string; format: string; text: string };
   git_queue: GitQueueRow;
@@ -39,6 +39,8 @@ export interface Tables extends CrewTables {
   sessions: SessionRow;
   sign_in_codes: SignInCodeRow;
   passkeys: PasskeyRow;
+  identities: IdentityRow;
+  sign_in_challenges: { hash: string; data: string; expires_at: string };
   agent_jobs: JobRow;
   job_transcript: JobTranscriptRow;
   users: UserRow;
@@ -146,6 +148,8 @@ export interface GitQueueRow {
   staged: string | null;
   /** The blob of the file's bytes that it replaces; null for a new file. */
   replaces: string | null;
+  /** Versions of one group become one commit of the branch; null for a commit of its own. */
+  commit_group: string | null;
 }
 
 export interface HandoffRow {
@@ -212,6 +216,9 @@ export interface ThingRow {
 }
 
 /** A part of a thing as search shows it; the engines index it in a form of their own. */
+/** A turn of a conversation, a line of a log, or other text. */
+export type PassageShape = "turn" | "log" | "text";
+
 export interface PassageRow {
   num: Generated<number>;
   thing: number;
@@ -219,6 +226,7 @@ export interface PassageRow {
   heading: string;
   line: number;
   body: string;
+  shape: PassageShape;
   /** Hash of the embedded text. */
   hash: string;
   /** Hash of everything indexed. */
@@ -322,6 +330,15 @@ export interface SessionRow extends GrantColumns {
 export interface SignInCodeRow extends Omit<GrantColumns, "token_id"> {
   hash: string;
   expires_at: string;
+}
+
+export interface IdentityRow {
+  issuer: string;
+  subject: string;
+  person: string;
+  created_at: string;
+  seen_at: string;
+  left_at: string | null;
 }
 
 export interface PasskeyRow extends GrantColumns {

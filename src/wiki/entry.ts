@@ -38,6 +38,8 @@ export type Author = {
   approval?: Approval;
   /** Set by a revert: the writes that it undoes and the version that it restores. */
   reverts?: { what: string; to: string };
+  /** The versions of one act become one commit of the branch. */
+  group?: string;
 };
 
 export type Approval = {

@@ -117,10 +117,10 @@ const linksOf = ({ url, link, token }: { url: string; link: string; token: strin
 });
 
 /** Serves the workspace in this process until the end of the test. */
-export async function serve(root: string, env: Record<string, string> = {}): Promise<Served> {
+export async function serve(root: string, env: Record<string, string> = {}, port = 0): Promise<Served> {
   const { openServer } = await import("../../src/http/serve.ts");
   const config = unwrap(loadConfig(root, { ...testEnvironment(), ...env }));
-  const server = await openServer(config, silent, 0);
+  const server = await openServer(config, silent, port);
   let stopped: Promise<void> | undefined;
   const stop = () => {
     stopped ??= server.close();

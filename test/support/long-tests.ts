@@ -65,6 +65,7 @@ export const longTests = [
   "repairs.browser",
   "repositories",
   "repositories-shared",
+  "run-crash",
   "run-merge",
   "run-pause",
   "run-rerun",

@@ -324,6 +324,13 @@ function WaitingRun({ run }: { run: Run }) {
         </span>
       </p>
       {run.state === "stopped" && <Resume run={run} />}
+      {run.state === "running" && run.reason !== null && (
+        <div className="note waiting-reason">
+          <p>
+            <strong>{run.stalled ? "The run is stalled:" : "The run waits:"}</strong> <Shown text={run.reason} />
+          </p>
+        </div>
+      )}
       {run.state === "failed" && <FailedRun run={run} />}
       <Questions run={run} />
     </li>

@@ -8,7 +8,14 @@ import { storePageSecret } from "../client/page-secret.ts";
  */
 const boot: SignInBoot = JSON.parse(element("boot").textContent || "{}");
 
-type Answer = { page_secret?: string; signed_in_as?: string; error?: string; message?: string };
+type Answer = {
+  page_secret?: string;
+  to?: string;
+  url?: string;
+  signed_in_as?: string;
+  error?: string;
+  message?: string;
+};
 type Way = (replace: boolean) => Promise<void>;
 
 async function post(path: string, body: object): Promise<{ status: number; said: Answer }> {
@@ -35,15 +42,29 @@ async function withPasskey(replace: boolean): Promise<void> {
   await take(await post("/sign-in/passkey", { response, replace }), withPasskey);
 }
 
+async function toProvider(): Promise<void> {
+  const { said } = await post("/sign-in/oidc/start", { to: boot.to });
+  if (said.url) return location.assign(said.url);
+  throw new Error(said.error ?? "The server did not answer.");
+}
+
+/** The address of this page has the provider's answer. It works once, so it leaves the history of the browser. */
+async function fromProvider(): Promise<void> {
+  const { search } = location;
+  history.replaceState(null, "", "/sign-in");
+  const { status, said } = await post("/sign-in/oidc", { search });
+  await take({ status, said }, fromProvider);
+}
+
 async function take({ status, said }: Awaited<ReturnType<typeof post>>, again: Way): Promise<void> {
   if (said.page_secret) {
     storePageSecret(said.page_secret);
-    location.replace(boot.to);
+    location.replace(said.to ?? boot.to);
     return;
   }
   if (status === 409) return ask(said.signed_in_as ?? "", again);
   show([said.error ?? said.message ?? `The server responded with status ${status}.`]);
-  buttons(passkeyButton());
+  buttons(providerButton(), passkeyButton());
 }
 
 function ask(current: string, again: Way): void {
@@ -58,6 +79,10 @@ function ask(current: string, again: Way): void {
 const leave = async () => location.replace(boot.to);
 
 function start(): void {
+  if (boot.oidc?.is_callback) {
+    show(["Signing in…"]);
+    return run(fromProvider);
+  }
   if (boot.link === "valid") {
     const offer = `Sign in to ${boot.workspace} as ${boot.person}?`;
     if (boot.is_own_click) return run(() => withLink(false));
@@ -70,8 +95,11 @@ function start(): void {
       "This sign-in link has expired or was already used.",
       "Run scriptorium session link in the workspace for another, or ask an admin.",
     ]);
-  buttons(passkeyButton());
+  if (boot.oidc && boot.link === "none") show(["You are not signed in, or your session has ended."]);
+  buttons(providerButton(), passkeyButton());
 }
+
+const providerButton = () => (boot.oidc ? button(`Sign in with ${boot.oidc.label}`, toProvider, "main") : undefined);
 
 const passkeyButton = () =>
   boot.passkeys && "PublicKeyCredential" in window

@@ -11,7 +11,7 @@ export function guarded({ limits }: RunSpec, outer: AbortSignal) {
     inner.abort();
   };
   let left = limits.wallMs;
-  let since = Date.now();
+  let since = performance.now();
   let wall = setTimeout(end, left, "timeout");
   let idle: NodeJS.Timeout | undefined;
   const alive = () => {
@@ -26,11 +26,11 @@ export function guarded({ limits }: RunSpec, outer: AbortSignal) {
     async paused<T>(wait: () => Promise<T>): Promise<T> {
       clearTimeout(wall);
       clearTimeout(idle);
-      left -= Date.now() - since;
+      left -= performance.now() - since;
       try {
         return await wait();
       } finally {
-        since = Date.now();
+        since = performance.now();
         wall = setTimeout(end, Math.max(0, left), "timeout");
         alive();
       }

@@ -1,5 +1,5 @@
 /** The part of Scriptorium that does not work until a setting is allowed. */
-export type TrustArea = "database" | "search" | "agents";
+export type TrustArea = "database" | "search" | "agents" | "server";
 
 export type SensitiveKey = {
   /** As a phrase without a subject. */
@@ -15,6 +15,8 @@ export type SensitiveKey = {
 
 const runs = (why: string, safe: readonly string[] = []): SensitiveKey => ({ why, area: "agents", safe, runs: true });
 const agents = (why: string, safe: readonly unknown[] = []): SensitiveKey => ({ why, area: "agents", safe });
+
+const server = (why: string, safe: readonly unknown[] = []): SensitiveKey => ({ why, area: "server", safe });
 
 const limit = (what: string, most: number): SensitiveKey => ({
   why: `raises the limit of ${what} of agents and their commands`,
@@ -58,9 +60,33 @@ export const keyTrust: Readonly<Record<string, "plain" | SensitiveKey>> = {
     area: "database",
     safe: ["sqlite"],
   },
+  "postgresql.listen": {
+    why: "connects to a database at this address, with your PostgreSQL password",
+    area: "database",
+  },
+  "postgresql.connections": "plain",
+  "postgresql.connect_timeout": "plain",
+  "postgresql.statement_timeout": "plain",
+  "postgresql.retry_timeout": "plain",
+  "postgresql.start_timeout": "plain",
   approvals: "plain",
   book_branch: "plain",
   port: "plain",
+  host: server("opens the server to other machines at this address", ["localhost", "127.0.0.1", "::1"]),
+  base_url: server("accepts requests of browsers at this address"),
+  trusted_proxies: server("believes these addresses which client and which host a request is from"),
+  "tls.certificate": server("serves HTTPS with this certificate"),
+  "tls.key": server("serves HTTPS with this key"),
+
+  "oidc.issuer": server("lets this provider decide who signs in, and sends SCRIPTORIUM_OIDC_CLIENT_SECRET to it"),
+  "oidc.client_id": server("accepts people who signed in to this client of the provider"),
+  "oidc.label": "plain",
+  "oidc.scopes": "plain",
+  "oidc.name_claim": server("takes the names of people from this claim", ["name"]),
+  "oidc.groups_claim": server("takes the groups of people from this claim", ["groups"]),
+  "oidc.ranks": server("gives this rank to everybody in the group"),
+  "oidc.default_rank": server("gives this rank to everybody whom the provider knows", ["none"]),
+  "oidc.session_hours": "plain",
 
   "claims.strategy": "plain",
   "claims.lease_seconds": "plain",

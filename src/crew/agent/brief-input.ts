@@ -6,7 +6,8 @@ const brief = new WeakMap<z.ZodType, z.ZodType>();
 
 /**
  * The input of a tool as its agent is shown it, in every call to the model: without limits, which the refusal of a
- * call names, and without the claim, which the session carries. The call itself is checked against the whole schema.
+ * call names, without empty defaults, which say no more than that a field is optional, and without the claim, which the
+ * session carries. The call itself is checked against the whole schema.
  */
 export function briefInput(input: z.ZodType): z.ZodType {
   const known = brief.get(input);
@@ -25,7 +26,7 @@ const limits = new Set([
 
 function withoutLimits(schema: JsonSchema, hidden: ReadonlySet<string> = new Set()): JsonSchema {
   const kept = Object.entries(schema).flatMap(([key, value]): [string, unknown][] => {
-    if (limits.has(key)) return [];
+    if (limits.has(key) || (key === "default" && isEmpty(value))) return [];
     if (key === "properties") return [[key, propertiesOf(value as Record<string, JsonSchema>, hidden)]];
     if (isSchema(value)) return [[key, withoutLimits(value)]];
     return [[key, Array.isArray(value) ? value.map((one) => (isSchema(one) ? withoutLimits(one) : one)) : value]];
@@ -43,3 +44,5 @@ const propertiesOf = (properties: Record<string, JsonSchema>, hidden: ReadonlySe
 
 const isSchema = (value: unknown): value is JsonSchema =>
   value !== null && typeof value === "object" && !Array.isArray(value);
+
+const isEmpty = (value: unknown) => value === false || value === "" || (Array.isArray(value) && value.length === 0);

@@ -1,3 +1,4 @@
+import type { Problem } from "../../kernel/result.ts";
 import type { Attempt } from "../../store/queries/attempts.ts";
 import type { RunTask } from "../../store/queries/runs.ts";
 import { hashOf } from "../record/facts.ts";
@@ -18,7 +19,7 @@ export type StageResult =
   /** The claim went to another process, which moves the task; nothing was recorded. */
   | { outcome: "lost" }
   /** The task was handed back unchanged, for any process to take up. */
-  | { outcome: "released"; reason: string }
+  | { outcome: "released"; reason: string; lacksFiles?: boolean }
   /** The task waits for a person, who decides about files of its deliverable or approves it at its gate. */
   | { outcome: "held"; reason: string }
   /** The provider of a model is out of service: the task was handed back, and the run goes on when it answers. */
@@ -29,6 +30,12 @@ export type StageResult =
 export const done: StageResult = { outcome: "done" };
 export const lost: StageResult = { outcome: "lost" };
 export const released = (reason: string): StageResult => ({ outcome: "released", reason });
+/** The files that the stage needs are on another machine only. */
+export const unreachable = ({ message }: Problem): StageResult => ({
+  outcome: "released",
+  reason: message,
+  lacksFiles: true,
+});
 export const held = (reason: string): StageResult => ({ outcome: "held", reason });
 export const waiting = (reason: string): StageResult => ({ outcome: "waiting", reason });
 export const stop = (reason: string): StageResult => ({ outcome: "stop", reason });

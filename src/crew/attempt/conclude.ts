@@ -3,7 +3,17 @@ import { lastAttempt } from "../../store/queries/attempts.ts";
 import { type RunTask, runTask } from "../../store/queries/runs.ts";
 import type { Task } from "../../tasks/task.ts";
 import { returnReason } from "../rules/failure.ts";
-import { aboutTask, deliverableHash, done, held, lost, released, type StageResult, stop } from "./attempt.ts";
+import {
+  aboutTask,
+  deliverableHash,
+  done,
+  held,
+  lost,
+  released,
+  type StageResult,
+  stop,
+  unreachable,
+} from "./attempt.ts";
 import type { Crew } from "./crew.ts";
 import { gateOf, gateReason } from "./gate.ts";
 import { learn } from "./learn.ts";
@@ -34,7 +44,9 @@ async function accept(
   const about = aboutTask(detail, task.title);
   const attempt = await lastAttempt(app.db.read, task.id);
   if (attempt?.phase !== "qc_passed") return lost;
-  const tip = attempt.branch ? await trees.tip(attempt.branch, attempt.commit_id) : undefined;
+  const there = await trees.reach(detail.run_id, [attempt.commit_id]);
+  if (!there.ok) return unreachable(there.problem);
+  const tip = attempt.branch ? await trees.tip(detail.run_id, attempt.branch, attempt.commit_id) : undefined;
   const hash = deliverableHash(detail, tip?.tree ?? "", attempt.output ?? "");
   // With another hash nothing is merged: `accept` below voids the verdict.
   const isJudged = hash === attempt.deliverable_hash;

@@ -41,11 +41,12 @@ export async function openCrew(staff: Staff, tell: (news: News) => void): Promis
 }
 
 /** The checkouts of a workspace's runs. */
-export async function openTrees({ config, git }: CrewApp, folder = join(config.stateFolder, "worktrees")) {
+export async function openTrees({ config, git, packs }: CrewApp, folder = join(config.stateFolder, "worktrees")) {
   const person = await git.person();
   const { prefix } = await git.place();
   return worktrees({
     git,
+    packs,
     folder,
     guarded: [config.wiki, config.sources, "scriptorium.yaml", ".scriptorium", "runs", "generated-agents"].map(
       (path) => `${prefix}${path}`,

@@ -1,6 +1,8 @@
-import { processName, processState } from "../../kernel/process-name.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import { processName } from "../../kernel/process-name.ts";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
 import {
+  type Carried,
   carriedRuns,
   restOf,
   runningRuns,
@@ -13,9 +15,19 @@ import { unknownCost } from "../agent/budget.ts";
 import { isCostKnown } from "../agent/estimate.ts";
 import { chooseModel } from "../agent/plan-model.ts";
 import { checkReady, executingParts } from "../agent/ready.ts";
+import {
+  abandonedRuns,
+  type CarrierKind,
+  carrierOf,
+  isShared,
+  keepCarrying,
+  leaseEnd,
+  takeOver,
+} from "../record/carrier.ts";
 import type { CrewApp } from "../record/crew-app.ts";
 import type { Outcome } from "../record/run-host.ts";
 import { workerTimes } from "../record/worker-times.ts";
+import { recordWorkspace } from "../record/workspace-record.ts";
 import { reportOf } from "../report/report.ts";
 import { acceptedBranch } from "../rules/branches.ts";
 import { changeText } from "../rules/plan-change.ts";
@@ -23,6 +35,7 @@ import type { Run } from "../rules/run.ts";
 import { currentBudget } from "../rules/run-budget.ts";
 import { answerQuestions } from "./answer-questions.ts";
 import type { Crew } from "./crew.ts";
+import { finishRerun } from "./finish-rerun.ts";
 import { openStagePool, recheckMs } from "./stage-pool.ts";
 import { writeRunReports } from "./write-reports.ts";
 
@@ -32,34 +45,49 @@ type Options = {
   by: string;
   budgetTokens?: number | null | undefined;
   budgetUsd?: number | null | undefined;
-  /** Marks the run as a server's, which resumes it after a restart. */
+  /** Goes on without a person: it waits where a command would end, and hands the run over when it is stopped. */
   serving?: boolean;
 };
 
 /** Executes a run until it is over or the signal aborts. Other processes may work on the same run. */
 export async function executeRun(crew: Crew, run: string, options: Options): Promise<Result<Outcome>> {
-  const { app } = crew;
-  const begun = await begin(crew, run, options, options.serving ? server : "command");
-  if (!begun.ok) return begun;
-  const isOver = async () =>
-    (await restOf(app.db.read, run)).open === 0 || !(await runningRuns(app.db.read)).includes(run);
-  const prepared = await installFirst(crew, run, options.signal);
-  if (!prepared.ok) return finish(crew, run, options.signal.aborted ? undefined : prepared.problem.message, options);
-  const answering = answerQuestions(crew, run, options.signal);
-  let stopped: string | undefined;
-  try {
-    do stopped = await runStages(crew, run, options, isOver);
-    while (
-      // A person may have resumed a paused run just when its last agent ended.
-      stopped === undefined &&
-      !options.signal.aborted &&
-      !(await isOver())
-    );
-  } finally {
-    await answering.end();
-  }
-  return finish(crew, run, stopped, options);
+  const kind = options.serving ? "server" : "command";
+  const begun = await begin(crew, run, options, kind);
+  return begun.ok ? carryRun(crew, run, options, kind) : begun;
 }
+
+/** Executes a run that this process carries. */
+export async function carryRun(crew: Crew, run: string, options: Options, kind: CarrierKind): Promise<Result<Outcome>> {
+  const { app } = crew;
+  const lease = keepCarrying(app, run, carrierOf(kind));
+  const ending: Ending = { ...options, isLost: () => lease.lost.aborted };
+  if (options.serving) ending.handOver = lease.handOver;
+  const isOver = async () => (await isRunOver(app, run)) || lease.lost.aborted;
+  try {
+    const prepared = await installFirst(crew, run, options.signal);
+    if (!prepared.ok)
+      return await finish(crew, run, options.signal.aborted ? undefined : prepared.problem.message, ending);
+    const answering = answerQuestions(crew, run, AbortSignal.any([options.signal, lease.lost]));
+    let stopped: string | undefined;
+    try {
+      do stopped = await runStages(crew, run, { ...options, lost: lease.lost }, isOver);
+      while (
+        // A person may have resumed a paused run just when its last agent ended.
+        stopped === undefined &&
+        !options.signal.aborted &&
+        !(await isOver())
+      );
+    } finally {
+      await answering.end();
+    }
+    return await finish(crew, run, stopped, ending);
+  } finally {
+    lease.end();
+  }
+}
+
+const isRunOver = async ({ db }: CrewApp, run: string) =>
+  (await restOf(db.read, run)).open === 0 || !(await runningRuns(db.read)).includes(run);
 
 /** Installs what tasks and checks need before the first of them starts; cancelling the run stops it. */
 async function installFirst({ app, setups }: Crew, run: string, signal: AbortSignal) {
@@ -79,7 +107,7 @@ async function installFirst({ app, setups }: Crew, run: string, signal: AbortSig
  * answers their questions until the run is over. The process that concludes the last task finishes the run.
  */
 export async function startRun(crew: Crew, run: string, options: Omit<Options, "workers">): Promise<Result<Started>> {
-  const begun = await begin(crew, run, options, shared);
+  const begun = await begin(crew, run, options, "shared");
   if (!begun.ok) return begun;
   return ok({ ended: answerUntilOver(crew, run, options.signal) });
 }
@@ -107,7 +135,7 @@ async function begin(
   crew: Crew,
   run: string,
   options: Omit<Options, "workers">,
-  carrier: string,
+  kind: CarrierKind,
 ): Promise<Result<true>> {
   const { app } = crew;
   const { by } = options;
@@ -118,7 +146,12 @@ async function begin(
   const budget = budgetOf(app, read.value.run, options);
   const priced = budget.budget_usd === null ? ok(true) : checkCosts(crew, read.value.run.plan);
   if (!priced.ok) return priced;
-  const also = { carried_by: `${processName()}/${carrier}`, ...budget };
+  await finishRerun(app, run);
+  const based = await crew.trees.begin(run);
+  if (!based.ok) return based;
+  await recordWorkspace(app);
+  const carrier_until = kind === "shared" ? null : await leaseEnd(app);
+  const also = { carried_by: carrierOf(kind), carrier_until, ...budget };
   const started = await app.runs.step(run, { type: "start" }, by, also);
   if (!started.ok) return started;
   crew.tell({ kind: "run-started", run, title: started.value.title });
@@ -151,20 +184,128 @@ function checkCosts({ app, agents }: Crew, plan: Run["plan"]): Result<true> {
   return ok(true);
 }
 
-const server = "server";
-/** Marks a run that no single process executes. */
-const shared = "shared";
+type Wanted = { run: string | undefined; isCarried(run: string): boolean; kind: CarrierKind };
 
-/** Runs that a server of this machine was executing when it was killed. */
-export const cutOff = async ({ db }: CrewApp): Promise<{ run: string; by: string }[]> =>
-  (await carriedRuns(db.read))
-    .filter(({ carrier }) => carrier.endsWith(`/${server}`) && processState(carrier) === "gone")
-    .map(({ run, by }) => ({ run, by }));
+/** Takes over the runs that nobody executes any more, as far as this process can: with agents, and with their files. */
+export async function takeOverRuns(crew: Crew, { run, isCarried, kind }: Wanted): Promise<Carried[]> {
+  const { app } = crew;
+  const found = (await abandonedRuns(app.db)).filter((one) => (run ?? one.run) === one.run && !isCarried(one.run));
+  const taken: Carried[] = [];
+  for (const one of found) {
+    const ready = checkReady(crew, executingParts);
+    const able = ready.ok ? await crew.trees.reach(one.run) : ready;
+    if (!able.ok) app.log.warn({ run: one.run, problem: able.problem.message }, "run-not-taken-over");
+    else if (await takeOver(app, one, carrierOf(kind))) taken.push(one);
+  }
+  return taken;
+}
 
-/** Works on runs that other processes execute, until the signal aborts or the given run is over. */
-export async function joinRuns(crew: Crew, run: string | undefined, options: Options): Promise<void> {
+/** How often a process looks for runs that nobody executes any more. */
+const takeOverMs = 3000;
+
+/**
+ * Works on runs that other processes execute, until the signal aborts or the given run is over; a run that its process
+ * has left is taken over. Refused if this process cannot work on the given run.
+ */
+export async function joinRuns(crew: Crew, run: string | undefined, options: Options): Promise<Result<true>> {
+  const { app } = crew;
+  const carrying = carryAbandoned(crew, run, options);
+  /** Runs that this process cannot work on; others may. */
+  const skips = new Set<string>();
+  try {
+    const reason = await runStages(
+      crew,
+      run,
+      {
+        ...options,
+        serving: true,
+        skips,
+        async onStop({ reason: why, task }) {
+          const of = (await app.tasks.find(task))?.run;
+          if (!of) return false;
+          if (carrying.has(of)) await app.runs.step(of, { type: "stop", reason: why }, options.by);
+          else {
+            skips.add(of);
+            app.log.warn({ run: of, reason: why }, "run-left-to-others");
+          }
+          return of !== run;
+        },
+        async onEnd(task) {
+          const of = (await app.tasks.find(task))?.run;
+          if (of && !carrying.has(of)) await finishIfOver(crew, of, options);
+        },
+      },
+      async () => run !== undefined && (await isRunOver(app, run)),
+    );
+    return reason === undefined || run === undefined ? ok(true) : refuse("refused", reason);
+  } finally {
+    await carrying.end();
+  }
+}
+
+/** Carries abandoned runs whose tasks a pool of this process works on. */
+function carryAbandoned(crew: Crew, only: string | undefined, options: Options) {
+  const carried = new Map<string, Promise<void>>();
+  const over = new AbortController();
+  const kind = "worker";
+  const isCarried = (run: string) => carried.has(run);
+  async function look(): Promise<void> {
+    for (const { run } of await takeOverRuns(crew, { run: only, isCarried, kind })) {
+      crew.tell({ kind: "run-taken-over", run });
+      const work = carryBeside(crew, run, options).catch((error: unknown) =>
+        crew.app.log.error({ run, error: String(error) }, "run-failed"),
+      );
+      carried.set(
+        run,
+        work.finally(() => carried.delete(run)),
+      );
+    }
+  }
+  const loop = (async () => {
+    while (!over.signal.aborted && !options.signal.aborted) {
+      await look().catch((error: unknown) => crew.app.log.warn({ error: String(error) }, "take-over-failed"));
+      await sleep(takeOverMs, undefined, { signal: AbortSignal.any([over.signal, options.signal]) }).catch(
+        () => undefined,
+      );
+    }
+  })();
+  return {
+    has: isCarried,
+    async end(): Promise<void> {
+      over.abort();
+      await loop;
+      await Promise.all(carried.values());
+    },
+  };
+}
+
+/** Answers questions, finishes the run, and keeps its lease; the stages run elsewhere. */
+async function carryBeside(crew: Crew, run: string, options: Options): Promise<void> {
+  const { app } = crew;
+  const lease = keepCarrying(app, run, carrierOf("worker"));
+  const changes = watchChanges(app.db);
+  const until = AbortSignal.any([options.signal, lease.lost]);
+  const answering = answerQuestions(crew, run, until);
+  try {
+    for (;;) {
+      const seen = changes.count();
+      if (until.aborted || (await isRunOver(app, run))) break;
+      await changes.after(seen, recheckMs, until);
+    }
+    await answering.end();
+    await finish(crew, run, undefined, { ...options, isLost: () => lease.lost.aborted, handOver: lease.handOver });
+  } finally {
+    changes.close();
+    await answering.end();
+    lease.end();
+  }
+}
+
+/** The process that concludes the last task finishes the run: its carrier may be gone, and otherwise sees the result. */
+async function finishIfOver(crew: Crew, run: string, options: Options): Promise<void> {
   const { db } = crew.app;
-  await runStages(crew, run, options, async () => run !== undefined && (await restOf(db.read, run)).open === 0);
+  if (options.signal.aborted || (await stateOfRun(db.read, run)) !== "running") return;
+  if ((await restOf(db.read, run)).open === 0) await finish(crew, run, undefined, options);
 }
 
 /** Finishes runs that no single process executes and whose tasks are all over: one, or all. */
@@ -176,7 +317,7 @@ export async function finishShared(
   const { db } = crew.app;
   const outcomes: Outcome[] = [];
   for (const { run: id, carrier } of await carriedRuns(db.read)) {
-    if ((run !== undefined && id !== run) || !carrier.endsWith(`/${shared}`)) continue;
+    if ((run !== undefined && id !== run) || !isShared(carrier)) continue;
     if (options.signal.aborted || (await restOf(db.read, id)).open > 0) continue;
     const finished = await finish(crew, id, undefined, options);
     if (finished.ok) outcomes.push(finished.value);
@@ -184,18 +325,29 @@ export async function finishShared(
   return outcomes;
 }
 
+type Ending = Pick<Options, "signal" | "by"> & {
+  /** True if another process has the run now. */
+  isLost?: () => boolean;
+  /** Left out where a stopped process stops its runs. */
+  handOver?: () => Promise<unknown>;
+};
+
 async function finish(
   crew: Crew,
   run: string,
   stopped: string | undefined,
-  { signal, by }: Pick<Options, "signal" | "by">,
+  { signal, by, isLost = () => false, handOver }: Ending,
 ): Promise<Result<Outcome>> {
   const { app } = crew;
   const rest = await restOf(app.db.read, run);
   const now = await app.runs.find(run);
-  if (now?.state === "running" && rest.open === 0) {
+  if (now?.state === "running" && isLost()) {
+    // The other process finishes it.
+  } else if (now?.state === "running" && rest.open === 0) {
     await writeRunReports(crew, run, signal);
     await app.runs.step(run, { type: "finish", failed: rest.lost }, by);
+  } else if (now?.state === "running" && handOver && signal.aborted && stopped === undefined) {
+    await handOver();
   } else if (now?.state === "running") {
     const reason = stopped ?? (signal.aborted ? "the run was stopped" : "no task can be started");
     await app.runs.step(run, { type: "stop", reason }, by);
@@ -213,6 +365,16 @@ async function finish(
   });
 }
 
+type Stopping = {
+  /** Another process has the run: stages in progress end, and nothing new starts. */
+  lost?: AbortSignal;
+  /** Runs that this process leaves to others. */
+  skips?: ReadonlySet<string>;
+  /** True if the pool goes on with other runs. */
+  onStop?(stopped: { reason: string; task: string }): Promise<boolean>;
+  onEnd?(task: string): Promise<void>;
+};
+
 /**
  * Runs the stages of one run, or of all runs, on a pool of workers until nothing is left to do. Returns
  * the reason if it stopped before that.
@@ -220,7 +382,7 @@ async function finish(
 async function runStages(
   crew: Crew,
   run: string | undefined,
-  { workers, signal, serving = false }: Options,
+  { workers, signal, serving = false, lost, skips, onStop: stopOther, onEnd }: Options & Stopping,
   isOver: () => Promise<boolean>,
 ): Promise<string | undefined> {
   const { app } = crew;
@@ -232,7 +394,11 @@ async function runStages(
     run,
     stages: "all",
     signal: all,
-    onStop({ reason: why, failed }) {
+    ...(skips ? { skips } : {}),
+    ...(onEnd ? { onEnd } : {}),
+    carries: stopOther === undefined,
+    async onStop({ reason: why, task, failed }) {
+      if (await stopOther?.({ reason: why, task })) return;
       reason ??= why;
       stages.finishRunning();
       if (failed) abort.abort();
@@ -243,6 +409,7 @@ async function runStages(
     for (;;) {
       const seen = changes.count();
       if (run !== undefined && (await stateOfRun(app.db.read, run)) === "cancelled") abort.abort();
+      if (lost?.aborted) stages.finishRunning();
       if (!stages.areRunning() && (all.aborted || reason !== undefined || (await isOver()))) return reason;
       // A server waits for the person; a command ends and says what for.
       if (run !== undefined && !serving && !stages.areRunning()) {

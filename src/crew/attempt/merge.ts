@@ -1,5 +1,4 @@
-import { hostname } from "node:os";
-import { processName, processState } from "../../kernel/process-name.ts";
+import { processMark, stateOfMark } from "../../kernel/process-name.ts";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
 import { lastAttempt } from "../../store/queries/attempts.ts";
 import { type RunTask, tasksOfRun } from "../../store/queries/runs.ts";
@@ -134,10 +133,10 @@ async function failing(
 }
 
 /** Nobody holds a task whose work is being merged, so the checkout itself names the process that needs it. */
-const ofThisProcess = () => `-merge-${processName().split(":").slice(-2).join("-")}`;
+const ofThisProcess = () => `-merge-${processMark()}`;
 
-/** False for checkouts of killed processes, and for all others. */
+/** False for checkouts of killed processes, and for folders that are no such checkouts. */
 export function isMergeOfLivingProcess(folder: string): boolean {
-  const [, pid, started] = /-merge-(\d+)-(\d+)$/.exec(folder) ?? [];
-  return pid !== undefined && processState(`${hostname()}:${pid}:${started}`) === "running";
+  const [, mark] = /-merge-(\d+-\d+(?:-[\w.]+)?)$/.exec(folder) ?? [];
+  return mark !== undefined && stateOfMark(mark) !== "gone";
 }

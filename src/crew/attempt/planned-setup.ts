@@ -1,6 +1,5 @@
 import type { CrewApp } from "../record/crew-app.ts";
 import { setupOf } from "../record/setup-spec.ts";
-import { acceptedBranch } from "../rules/branches.ts";
 import { cacheNames } from "../rules/setup.ts";
 import { setupCache, setupsFolder } from "./install/cache.ts";
 
@@ -9,7 +8,7 @@ export type PlannedSetup = { commands: string[][]; origin: string; is_installed:
 /** The setup that executing a run would start with; null if there is none. */
 export async function plannedSetup(app: CrewApp, id: string): Promise<PlannedSetup | null> {
   const run = await app.runs.find(id);
-  const commit = (await app.git.commitAt(`refs/heads/${acceptedBranch(id)}`)) ?? (await app.git.head()).commit;
+  const commit = (await app.packs.acceptedHere(id)) ?? (await app.git.head()).commit;
   const spec = commit && (await setupOf(app, run?.plan ?? null, commit));
   if (!spec) return null;
   const cache = setupCache(setupsFolder(app.config.stateFolder));

@@ -30,12 +30,19 @@ type Options = {
   signal: AbortSignal;
   /** A run cannot go on. `failed`: because a stage threw an error. */
   onStop(stopped: { reason: string; task: string; failed: boolean }): void | Promise<void>;
+  /** Runs whose stages are left to other processes. */
+  skips?: ReadonlySet<string>;
+  /** True if this process carries the run, and so says of it what it waits for. */
+  carries?: boolean;
   /** A stage ended, before the next one of its task can start. */
   onEnd?(task: string): Promise<void>;
 };
 
 /** Stages of runs on a pool of workers: the one pool of `execute`, of `work`, and of the library's crew. */
-export async function openStagePool(crew: Crew, { run, stages: kinds, signal, onStop, onEnd }: Options) {
+export async function openStagePool(
+  crew: Crew,
+  { run, stages: kinds, signal, onStop, onEnd, skips = new Set(), carries = false }: Options,
+) {
   const { app } = crew;
   const name = processName();
   await freeTheDead(crew, run, name);
@@ -43,7 +50,16 @@ export async function openStagePool(crew: Crew, { run, stages: kinds, signal, on
 
   const changes = watchChanges(app.db);
   let isStopping = false;
-  const stages = stageFinder(crew, { run, kinds, changes, isStopping: () => isStopping });
+  /** Runs whose files this machine cannot get, and why. */
+  const lacking = new Map<string, string>();
+  const lacks = async (of: string, reason: string | undefined) => {
+    if (lacking.get(of) === reason) return;
+    if (reason === undefined) lacking.delete(of);
+    else lacking.set(of, reason);
+    if (reason !== undefined) crew.tell({ kind: "run-waits", run: of, reason });
+    if (carries) await app.runs.step(of, reason === undefined ? { type: "proceed" } : { type: "wait", reason }, name);
+  };
+  const stages = stageFinder(crew, { run, kinds, changes, isStopping: () => isStopping, skips, lacks });
   const outage = providerOutage(app.config.crew.outage_minutes * 60_000);
   const pool = jobPool({
     db: app.db,
@@ -79,6 +95,9 @@ export async function openStagePool(crew: Crew, { run, stages: kinds, signal, on
   /** An agent program that met an outage has ended; its task is retried after a delay. */
   async function notice({ task }: Stage, result: StageResult): Promise<void> {
     if (result.outcome === "done" && outage.ends()) await step(task, { type: "proceed" });
+    const of = lacking.size > 0 || result.outcome === "released" ? (await app.tasks.find(task))?.run : undefined;
+    if (of && result.outcome === "released" && result.lacksFiles) await lacks(of, result.reason);
+    else if (of && result.outcome === "done") await lacks(of, undefined);
     if (result.outcome !== "waiting") return;
     if (outage.begins(changes.wake)) await step(task, { type: "wait", reason: result.reason });
     else await onStop({ reason: result.reason, task, failed: false });
@@ -153,13 +172,20 @@ type Look = { changes: number; at: number };
 
 type Stage = { task: string; claimMs?: number; isMerge?: boolean; run(): Promise<StageResult> };
 
-type Finding = { run: string | undefined; kinds: Stages; changes: Changes; isStopping: () => boolean };
+type Finding = {
+  run: string | undefined;
+  kinds: Stages;
+  changes: Changes;
+  isStopping: () => boolean;
+  skips: ReadonlySet<string>;
+  lacks(run: string, reason: string | undefined): Promise<void>;
+};
 
 /**
  * Finds the next stage to run: a task that waits between two stages before a new one. Workers look one
  * after the other, and one look that finds nothing holds for all of them until something changes.
  */
-function stageFinder(crew: Crew, { run, kinds, changes, isStopping }: Finding) {
+function stageFinder(crew: Crew, { run, kinds, changes, isStopping, skips, lacks }: Finding) {
   const running = new Set<string>();
   /** Tasks that another process moves. */
   const skipped = new Map<string, Look>();
@@ -177,7 +203,7 @@ function stageFinder(crew: Crew, { run, kinds, changes, isStopping }: Finding) {
     // A stage that stops the run hands its task back; a look that began before must not take it up again.
     const isFree = (task: string) => !isStopping() && !running.has(task) && !holds(skipped.get(task));
     const excluded = running.size + skipped.size;
-    const found = await findStage(crew, { run, kinds, worker, isFree, signal, excluded });
+    const found = await findStage(crew, { run, kinds, worker, isFree, signal, excluded, skips, lacks });
     if (found) running.add(found.task);
     else nothing = now;
     return found;
@@ -207,15 +233,15 @@ type Search = {
   signal: AbortSignal;
   /** How many waiting tasks are not free. */
   excluded: number;
-};
+} & Pick<Finding, "skips" | "lacks">;
 
 async function findStage(
   crew: Crew,
-  { run, kinds, worker, isFree, signal, excluded }: Search,
+  { run, kinds, worker, isFree, signal, excluded, skips, lacks }: Search,
 ): Promise<Stage | undefined> {
   const { app } = crew;
-  const waiting = (await betweenStages(app.db.read, run, waitingStates[kinds], excluded + 1)).find(({ id }) =>
-    isFree(id),
+  const waiting = (await betweenStages(app.db.read, run, waitingStates[kinds], excluded + 1, [...skips])).find(
+    ({ id }) => isFree(id),
   );
   if (waiting) {
     const { id, state } = waiting;
@@ -229,7 +255,11 @@ async function findStage(
   if (kinds === "verify") return undefined;
   // Tasks of a run that has not started are not claimed: a person may still change its plan.
   const runs = await runningRuns(app.db.read);
-  for (const candidate of run === undefined ? runs : runs.filter((one) => one === run)) {
+  for (const candidate of runs.filter((one) => (run ?? one) === one && !skips.has(one))) {
+    // Claimed and released again, a task would look as if somebody had tried it.
+    const there = await crew.trees.reach(candidate);
+    await lacks(candidate, there.ok ? undefined : there.problem.message);
+    if (!there.ok) continue;
     const holder = `${worker}/worker`;
     const began = performance.now();
     const claim = await app.tasks.claim(holder, candidate);

@@ -3,11 +3,12 @@ import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
 import { newClaim } from "../../store/claim-secret.ts";
+import { crashPoint } from "../../store/disk/crash.ts";
 import { privateFile, privateFolder } from "../../store/disk/private.ts";
 import { filteredBefore, filterFiles } from "../../store/git/filtered-files.ts";
 import { parseJsonOr } from "../../store/json.ts";
 import { noSuch } from "../../store/no-such.ts";
-import { abandonAttempts, lastAttempt } from "../../store/queries/attempts.ts";
+import { type Attempt, abandonAttempts, attemptsOf, lastAttempt } from "../../store/queries/attempts.ts";
 import { deleteUndecided } from "../../store/queries/held-files.ts";
 import { type RunTask, runTask } from "../../store/queries/runs.ts";
 import { moveOne } from "../../tasks/moves.ts";
@@ -34,9 +35,9 @@ export type TakenTask = {
   by: string;
   folder: string;
   branch: string;
-  /** The accepted work that it starts from, and the commit that was checked out. */
-  base: string;
-  start: string;
+  /** The accepted work that it starts from, and the commit that was checked out; undefined until the checkout is whole. */
+  base?: string;
+  start?: string;
 };
 
 /** Long enough for a person; a claim that lasts longer than that was forgotten. */
@@ -49,7 +50,16 @@ async function readTaken(app: CrewApp, task: string): Promise<TakenTask | undefi
   return text === undefined ? undefined : parseJsonOr<TakenTask | undefined>(text, undefined);
 }
 
+/** A checkout that is whole. */
+type OpenTask = TakenTask & { base: string; start: string };
 type Taken = TakenTask & { expiresAt: string; from: string | null };
+
+const isOpen = (taken: TakenTask): taken is OpenTask => taken.start !== undefined;
+
+async function writeTaken(app: CrewApp, taken: TakenTask): Promise<void> {
+  await mkdir(dirname(recordOf(app, taken.task)), privateFolder);
+  await writeFile(recordOf(app, taken.task), JSON.stringify(taken), privateFile);
+}
 
 /**
  * Gives a task of a run to a person: the stage of an agent that holds it ends, its files are kept, and a checkout has
@@ -64,18 +74,23 @@ export async function takeTask(app: CrewApp, id: string, by: string, folder?: st
     return refuse("conflict", `task ${detail.number} asks a person and has no work to take over; approve or reject it`);
   if (!["running", "stopped", "failed"].includes(run.state))
     return refuse("conflict", `run ${run.id} is ${run.state}; a task can be taken over once its run has started`);
+  const interrupted = await interruptedTake(app, task, by);
+  if (interrupted) await removeInterrupted(app, interrupted);
   if (folder !== undefined && existsSync(folder) && readdirSync(folder).length > 0)
     return refuse("conflict", `${folder} is not empty; choose another folder`);
   const trees = await openTrees(app);
   const previous = await workSoFar(app, trees, detail, task);
-  const claimed = await claim(app, id, by);
+  const claimed = await claim(app, id, by, interrupted !== undefined || (await hasNoRecord(app, task)));
   if (!claimed.ok) return claimed;
   const { task: held, secret, from } = claimed.value;
   const { attempt, epoch } = held;
   const place = folder ?? join(app.config.root, "runs", run.id, `task-${detail.number}-${epoch}`);
   const branch = attemptBranch(run.id, detail.number, attempt, epoch);
   const fence = { task: id, epoch, secret };
+  crashPoint("take-claimed");
   try {
+    const opening = { task: id, run: run.id, number: detail.number, attempt, epoch, secret, by, folder: place, branch };
+    await writeTaken(app, opening);
     const start = await trees.startFor(run.id, previous);
     await mkdir(dirname(place), { recursive: true });
     const added = await app.git.addWorktree(place, start.commit, branch);
@@ -83,14 +98,11 @@ export async function takeTask(app: CrewApp, id: string, by: string, folder?: st
     const gitDir = await app.git.text(["-C", place, "rev-parse", "--absolute-git-dir"]);
     await filterFiles(app.git, { folder: place, gitDir }, start.commit);
     if (start.kept) await resetUnconfirmed({ app }, detail, start, { folder: place, gitDir });
-    const taken: TakenTask = {
-      ...{ task: id, run: run.id, number: detail.number, attempt, epoch, secret, by, folder: place, branch },
-      ...{ base: start.base, start: start.commit },
-    };
-    await mkdir(dirname(recordOf(app, id)), privateFolder);
-    await writeFile(recordOf(app, id), JSON.stringify(taken), privateFile);
+    crashPoint("take-checked-out");
     const begun = await app.attempts.begin(fence, by);
     if (!begun.ok) return begun;
+    const taken = { ...opening, base: start.base, start: start.commit };
+    await writeTaken(app, taken);
     const expiresAt = new Date(held.leaseUntil ?? Date.now() + leaseMs).toISOString();
     return ok({ ...taken, expiresAt, from });
   } catch (error) {
@@ -98,6 +110,21 @@ export async function takeTask(app: CrewApp, id: string, by: string, folder?: st
     throw error;
   }
 }
+
+/** A take by the same person whose process was killed before it answered. Nobody has worked in its checkout. */
+async function interruptedTake(app: CrewApp, task: Task, by: string): Promise<TakenTask | undefined> {
+  const record = await readTaken(app, task.id);
+  return record && !isOpen(record) && record.by === by ? record : undefined;
+}
+
+/** Only what git made there: the person may have put files into a folder that they named. */
+async function removeInterrupted(app: CrewApp, taken: TakenTask): Promise<void> {
+  if (existsSync(join(taken.folder, ".git"))) await removeCheckout(app, taken);
+  await app.git.deleteRef(`refs/heads/${taken.branch}`);
+}
+
+/** Killed between the claim and the record of its secret, which nobody has then. */
+const hasNoRecord = async (app: CrewApp, task: Task) => (await readTaken(app, task.id))?.epoch !== task.epoch;
 
 /** The files that the last worker left, accepted or not. */
 async function workSoFar(app: CrewApp, trees: Worktrees, detail: RunTask, task: Task): Promise<string | undefined> {
@@ -109,7 +136,7 @@ async function workSoFar(app: CrewApp, trees: Worktrees, detail: RunTask, task: 
     if (found) return found;
   }
   const last = await lastAttempt(app.db.read, task_id);
-  const tip = last?.branch ? await trees.tip(last.branch, last.commit_id) : undefined;
+  const tip = last?.branch ? await trees.tip(run_id, last.branch, last.commit_id) : undefined;
   return tip?.commit ?? last?.commit_id ?? lastCommit({ app, trees }, detail);
 }
 
@@ -117,6 +144,7 @@ async function claim(
   app: CrewApp,
   id: string,
   by: string,
+  again: boolean,
 ): Promise<Result<{ task: Task; secret: string; from: string | null }>> {
   const { secret, claim } = newClaim(leaseMs);
   let from: string | null = null;
@@ -127,7 +155,7 @@ async function claim(
         from = task.holder;
         if (task.state === "completed")
           return refuse("conflict", `task ${id} is completed; overturn it first, if it is wrong`);
-        if (task.holder !== null && task.holder === task.result.taken_by)
+        if (task.holder !== null && task.holder === task.result.taken_by && !(again && task.holder === by))
           return refuse(
             "conflict",
             `${task.holder} has taken over task ${id} already; it can be handed back or released`,
@@ -157,7 +185,20 @@ export async function handBack(
   const [detail, task, taken] = await Promise.all([runTask(app.db.read, id), app.tasks.find(id), readTaken(app, id)]);
   if (!detail || !task) return noSuch(app.db.read, "task", id);
   if (!taken) return refuse("conflict", `nobody has taken over task ${id} here; it is ${wordsFor(shownState(task))}`);
-  if (task.holder === null || task.epoch !== taken.epoch)
+  if (!isOpen(taken))
+    return refuse("conflict", `taking over task ${id} was interrupted; repeat it with: scriptorium task take ${id}`);
+  const ended = task.holder === null || task.epoch !== taken.epoch;
+  if (ended && discard) {
+    await removeCheckout(app, taken);
+    await app.git.deleteRef(`refs/heads/${taken.branch}`);
+    return ok({ run: taken.run, attempt: taken.attempt, files: [], state: task.state });
+  }
+  const delivered = ended ? await deliveredBefore(app, detail, taken) : undefined;
+  if (delivered) {
+    await removeCheckout(app, taken);
+    return ok({ run: taken.run, attempt: taken.attempt, files: delivered.files_changed ?? [], state: task.state });
+  }
+  if (ended)
     return refuse(
       "conflict",
       `the claim on task ${id} has ended; it is ${wordsFor(shownState(task))}. Your files are still in ${taken.folder}`,
@@ -166,6 +207,7 @@ export async function handBack(
   if (discard) {
     const released = await app.tasks.release(id, by, fence);
     if (!released.ok) return released;
+    crashPoint("hand-back-released");
     await removeCheckout(app, taken);
     await app.git.deleteRef(`refs/heads/${taken.branch}`);
     const { state } = released.value.task;
@@ -174,20 +216,34 @@ export async function handBack(
   const made = await deliverableFrom(app, detail, task, taken, note);
   if (!made.ok) return made;
   const { deliverable, output } = made.value;
+  crashPoint("hand-back-collected");
   const begun = await app.attempts.begin(fence, taken.by);
   if (!begun.ok) return begun;
   const said = { output, statements: [], decisions: [], cites: [] };
   const submitted = await app.attempts.submitOutput(fence, said, by);
   if (!submitted.ok) return submitted;
+  crashPoint("hand-back-submitted");
   const completed = await app.attempts.completeWork(fence, deliverable, unknownSpent, by);
   if (!completed.ok) return completed;
+  crashPoint("hand-back-completed");
   await removeCheckout(app, taken);
   const files = deliverable.filesChanged;
   return ok({ run: taken.run, attempt: taken.attempt, files, state: completed.value.state });
 }
 
-async function deliverableFrom(app: CrewApp, detail: RunTask, task: Task, taken: TakenTask, note: string | undefined) {
-  const { folder, branch, start, base, attempt, epoch } = taken;
+/** The attempt of a hand-back that was killed after its work was on record, unless the person changed files since. */
+async function deliveredBefore(app: CrewApp, detail: RunTask, taken: OpenTask): Promise<Attempt | undefined> {
+  const attempts = await attemptsOf(app.db.read, { task: taken.task });
+  const own = attempts.find(({ epoch, worker_ended_at }) => epoch === taken.epoch && worker_ended_at !== null);
+  if (!own || own.phase === "abandoned" || detail.deliverable === "text" || !existsSync(taken.folder)) return own;
+  const trees = await openTrees(app);
+  const tree = await checkoutOf(app, taken);
+  const now = await trees.collect({ ...tree, branch: undefined }, taken.base, "What is there now");
+  return now.ok && own.commit_id !== null && now.value.tree === (await app.git.treeOf(own.commit_id)) ? own : undefined;
+}
+
+async function deliverableFrom(app: CrewApp, detail: RunTask, task: Task, taken: OpenTask, note: string | undefined) {
+  const { folder, branch, base, attempt, epoch } = taken;
   if (detail.deliverable === "text") {
     if (note === undefined)
       return refuse(
@@ -204,16 +260,12 @@ async function deliverableFrom(app: CrewApp, detail: RunTask, task: Task, taken:
     );
   const { git } = app;
   const trees = await openTrees(app);
-  const gitDir = await git.text(["-C", folder, "rev-parse", "--absolute-git-dir"]);
-  const head = await git.maybe(["-C", folder, "rev-parse", "HEAD"]);
-  // Commits of the person stay in the history of the deliverable, unless they checked something else out.
-  const parent = head && (await git.isAncestor(start, head)) ? head : start;
-  const filtered = await filteredBefore(git);
-  // Nothing was installed in a person's folder, so nothing has to be set aside.
-  const tree = { folder, cwd: folder, branch, base: parent, gitDir, filtered, installed: [], aside: "" };
+  const tree = await checkoutOf(app, taken);
   const collected = await trees.collect(tree, base, commitMessage(detail, task.title, attempt, epoch));
   if (!collected.ok) return collected;
   const { commit, tree: files, files: changed } = collected.value;
+  const published = await trees.publish(detail.run_id, commit);
+  if (!published.ok) return published;
   if (changed.length === 0)
     return refuse(
       "conflict",
@@ -226,6 +278,16 @@ async function deliverableFrom(app: CrewApp, detail: RunTask, task: Task, taken:
     filesChanged: changed.map(({ path }) => relative(join("/", prefix), join("/", path))),
   };
   return ok({ deliverable, output });
+}
+
+async function checkoutOf({ git }: CrewApp, { folder, branch, start }: OpenTask) {
+  const gitDir = await git.text(["-C", folder, "rev-parse", "--absolute-git-dir"]);
+  const head = await git.maybe(["-C", folder, "rev-parse", "HEAD"]);
+  // Commits of the person stay in the history of the deliverable, unless they checked something else out.
+  const base = head && (await git.isAncestor(start, head)) ? head : start;
+  const filtered = await filteredBefore(git);
+  // Nothing was installed in a person's folder, so nothing has to be set aside.
+  return { folder, cwd: folder, branch, base, gitDir, filtered, installed: [], aside: "" };
 }
 
 async function removeCheckout(app: CrewApp, { task, folder }: TakenTask): Promise<void> {

@@ -13,7 +13,18 @@ import { contextFor } from "../record/task-context.ts";
 import { boundsFor } from "../rules/breakers.ts";
 import type { Criterion } from "../rules/plan.ts";
 import { noFilesChanged, noneAsked, type Said, type SystemFail, verifierSaysFail } from "../rules/verdict.ts";
-import { aboutTask, deskAt, done, held, lost, released, type StageResult, stop, waiting } from "./attempt.ts";
+import {
+  aboutTask,
+  deskAt,
+  done,
+  held,
+  lost,
+  released,
+  type StageResult,
+  stop,
+  unreachable,
+  waiting,
+} from "./attempt.ts";
 import { checkout } from "./checkout.ts";
 import { type Checked, runChecks } from "./checks.ts";
 import type { Crew } from "./crew.ts";
@@ -34,6 +45,8 @@ export async function verify(crew: Crew, id: string, verifier: string, outer: Ab
   const [detail, task] = await Promise.all([runTask(app.db.read, id), app.tasks.find(id)]);
   if (!detail || !task) return stop(`task ${id} does not belong to a plan`);
   const delivered = await lastAttempt(app.db.read, id);
+  const there = await trees.reach(detail.run_id, [delivered?.commit_id ?? null]);
+  if (!there.ok) return unreachable(there.problem);
   const files = delivered && (await heldFilesOf(crew, detail, delivered));
   if (files && files.decision === null) return held(heldReason(detail, files));
   const claimed = await record.claimQc(id, verifier, leaseMs);

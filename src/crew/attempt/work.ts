@@ -1,4 +1,5 @@
 import { join, relative } from "node:path";
+import { ok } from "../../kernel/result.ts";
 import { crashPoint } from "../../store/disk/crash.ts";
 import { attemptsOf, findAttempt } from "../../store/queries/attempts.ts";
 import { deleteUndecidedGates } from "../../store/queries/gates.ts";
@@ -25,6 +26,7 @@ import {
   released,
   type StageResult,
   stop,
+  unreachable,
   waiting,
 } from "./attempt.ts";
 import type { Changed } from "./changed-files.ts";
@@ -52,6 +54,11 @@ export async function work(crew: Crew, claim: Claim, worker: string, outer: Abor
     crashPoint("crew-asked");
     crew.tell({ kind: "gate-reached", ...aboutTask(detail, task.title), attempt: task.attempt });
     return held(gateReason(detail));
+  }
+  const there = await trees.reach(detail.run_id);
+  if (!there.ok) {
+    await app.tasks.release(task.id, worker, claim);
+    return unreachable(there.problem);
   }
   const begun = await record.begin(fence, worker);
   if (!begun.ok) return lost;
@@ -137,7 +144,10 @@ export async function work(crew: Crew, claim: Claim, worker: string, outer: Abor
     const message = commitMessage(detail, task.title, attempt, epoch);
     const collected =
       made && detail.deliverable === "files" ? await trees.collect(made, made.since, message) : undefined;
-    const unfit = collected && !collected.ok ? collected.problem.message : undefined;
+    // Before the result is recorded: whoever verifies it may be on another machine.
+    const published = collected?.ok ? await trees.publish(detail.run_id, collected.value.commit) : ok(true);
+    const misfit = [collected, published].find((one) => one?.ok === false);
+    const unfit = misfit?.ok === false ? misfit.problem.message : undefined;
     const broken = whyBroken(result, tools.tripped(), tools.isDone?.() ?? false) ?? unfit;
     const found = collected?.ok ? collected.value : undefined;
     if (broken !== undefined) {
@@ -191,7 +201,7 @@ export async function lastCommit(
   const from = failed ?? attempts.find((row) => row.epoch === start_epoch);
   if (!from) return undefined;
   const branch = from.branch ?? attemptBranch(run_id, number, from.attempt, from.epoch);
-  return (await trees.tip(branch, from.commit_id))?.commit;
+  return (await trees.tip(run_id, branch, from.commit_id))?.commit;
 }
 
 /**

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { appendFile, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { ok, type Result, refuse } from "../../kernel/result.ts";
+import { ok, type Result, refuse, unwrap } from "../../kernel/result.ts";
 import { foldedPath } from "../../kernel/steering-files.ts";
 import { copyTree } from "../../store/disk/copy-tree.ts";
 import { privateFile, privateFolder } from "../../store/disk/private.ts";
@@ -11,6 +11,7 @@ import type { Git, Identity } from "../../store/git/git.ts";
 import { mergeTree } from "../../store/git/merge-branch.ts";
 import { parseJsonOr } from "../../store/json.ts";
 import type { Beside } from "../agent/desk/place.ts";
+import type { RunPacks } from "../record/run-packs.ts";
 import { acceptedBranch, beforeRerunBranch } from "../rules/branches.ts";
 import { type Changed, changedBetween, treeOfFiles } from "./changed-files.ts";
 import type { Installation } from "./install/cache.ts";
@@ -42,6 +43,8 @@ export type Candidate = { commit: string; tree: string; onto: string };
 
 type Deps = {
   git: Git;
+  /** The commits of runs in the database; left out where this repository is the only one. */
+  packs?: RunPacks;
   /** The parent folder of checkouts; git-ignored. What belongs to them without being part of them is beside it. */
   folder: string;
   /** Paths that no deliverable may change: operations write them. */
@@ -56,17 +59,28 @@ const mostTries = 30;
  * Changes are what git finds in the files under the state that was recorded at the start, so that an agent cannot
  * lie about them or tamper with git in its folder. No program that only the repository names runs.
  */
-export function worktrees({ git, folder: home, guarded, author }: Deps) {
+export function worktrees({ git, packs: given, folder: home, guarded, author }: Deps) {
   const desks = join(dirname(home), "desks");
+  const stored = () => (given?.isOn() ? given : undefined);
   const acceptedRef = (run: string) => `refs/heads/${acceptedBranch(run)}`;
 
   /** The tip of the run's accepted work; at first the person's HEAD. */
   async function accepted(run: string): Promise<string> {
+    const packs = stored();
+    if (packs) {
+      const begun = await packs.begin(run, newStart);
+      const found = begun.ok ? await packs.accepted(run, { setBranch: true }) : begun;
+      return unwrap(found) ?? newStart();
+    }
     const there = await git.commitAt(acceptedRef(run));
     if (there) return there;
-    const { commit } = await git.head();
-    const start = commit ?? (await git.commitTree(await emptyTree(), [], "Begin", author));
+    const start = await newStart();
     return (await git.moveRef(acceptedRef(run), start, null)) ? start : git.text(["rev-parse", acceptedRef(run)]);
+  }
+
+  async function newStart(): Promise<string> {
+    const { commit } = await git.head();
+    return commit ?? git.commitTree(await emptyTree(), [], "Begin", author);
   }
 
   const emptyTree = () => git.text(["hash-object", "-t", "tree", "-w", "--stdin"], "");
@@ -223,10 +237,20 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
       if (tip === onto) return ok({ commit: onto, already: true });
       const held = await check({ commit: tip, tree: await treeOf(tip), onto });
       if (!held.ok) return held;
-      if (await git.moveRef(acceptedRef(run), tip, onto)) return ok({ commit: tip, already: false });
+      const moved = await moveAccepted(run, tip, onto);
+      if (!moved.ok) return moved;
+      if (moved.value) return ok({ commit: tip, already: false });
       if (tries === mostTries) throw new Error(`${acceptedRef(run)} kept changing during ${mostTries} merges`);
       await sleep(10 * tries);
     }
+  }
+
+  /** False if the accepted work is no longer at `from`. Where commits are stored, the branch moves after its commit is. */
+  async function moveAccepted(run: string, to: string, from: string, reason?: string): Promise<Result<boolean>> {
+    const packs = stored();
+    if (!packs) return ok(await git.moveRef(acceptedRef(run), to, from, { reason }));
+    const published = await packs.publish(run, to);
+    return published.ok ? ok(await packs.move(run, to, from, reason)) : published;
   }
 
   /** The merges of accepted tasks, oldest first. */
@@ -273,7 +297,7 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
   async function setBack(run: string, { from, to }: { from: string; to: string }): Promise<boolean> {
     if (from === to) return true;
     await git.setRef(`refs/heads/${beforeRerunBranch(run, from)}`, from);
-    return git.moveRef(acceptedRef(run), to, from, { reason: "scriptorium: rerun" });
+    return unwrap(await moveAccepted(run, to, from, "scriptorium: rerun"));
   }
 
   /** Commits what an agent has in its folder to its branch, while it works; undefined if the folder is not here. */
@@ -298,7 +322,10 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
   return {
     accepted,
     /** As `accepted`, but creates no branch: undefined in a repository without commits. */
-    tipOrHead: async (run: string) => (await git.commitAt(acceptedRef(run))) ?? (await git.head()).commit,
+    async tipOrHead(run: string): Promise<string | undefined> {
+      const found = await stored()?.accepted(run, { setBranch: false });
+      return (found && unwrap(found)) ?? (await git.commitAt(acceptedRef(run))) ?? (await git.head()).commit;
+    },
     acceptedWithout,
     setBack,
     snapshot,
@@ -313,9 +340,37 @@ export function worktrees({ git, folder: home, guarded, author }: Deps) {
     /** The accepted commit that an attempt's commit is based on. */
     baseOf: async (run: string, commit: string) => git.text(["merge-base", await accepted(run), commit]),
     /** True if files were accepted for a run; a run of texts has no branch. */
-    hasAccepted: async (run: string) => (await git.commitAt(acceptedRef(run))) !== undefined,
+    hasAccepted: async (run: string) =>
+      stored()?.hasAccepted(run) ?? (await git.commitAt(acceptedRef(run))) !== undefined,
+    /** Records what a run starts from, so that other machines can fetch it; nothing where commits are not stored. */
+    begin: async (run: string): Promise<Result<true>> => stored()?.begin(run, newStart) ?? ok(true),
+    /** Stores a commit of a run, so that other machines can fetch it; nothing where commits are not stored. */
+    publish: async (run: string, commit: string): Promise<Result<true>> => stored()?.publish(run, commit) ?? ok(true),
+    /** Refused, with the reason, if this repository lacks the accepted work or the commits and cannot fetch them. */
+    async reach(run: string, commits: readonly (string | null)[] = []): Promise<Result<true>> {
+      const wanted = commits.filter((one) => one !== null);
+      const packs = stored();
+      if (packs) {
+        const begun = await packs.begin(run, newStart);
+        const base = begun.ok ? await packs.accepted(run, { setBranch: false }) : begun;
+        return base.ok ? packs.fetch(run, wanted) : base;
+      }
+      for (const commit of wanted)
+        if (!(await git.commitAt(commit)))
+          return refuse(
+            "not_found",
+            `this repository lacks commit ${commit} of run ${run}, and the database does not have it`,
+          );
+      return ok(true);
+    },
     /** The commit and tree of a branch, or of the recorded commit if the branch is gone. */
-    async tip(branch: string, recorded: string | null): Promise<{ commit: string; tree: string } | undefined> {
+    async tip(
+      run: string,
+      branch: string,
+      recorded: string | null,
+    ): Promise<{ commit: string; tree: string } | undefined> {
+      const isHere = (await git.commitAt(`refs/heads/${branch}`)) !== undefined;
+      if (!isHere && recorded) await stored()?.fetch(run, [recorded]);
       for (const name of [`refs/heads/${branch}`, ...(recorded ? [recorded] : [])]) {
         const found = await git.commitAt(name);
         if (found) return { commit: found, tree: await treeOf(found) };

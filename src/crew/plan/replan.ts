@@ -11,7 +11,6 @@ import type { CrewApp } from "../record/crew-app.ts";
 import { failureRecord } from "../record/failure-record.ts";
 import { draftChange, failChange, findChange, freeChange, proposeChange } from "../record/plan-changes.ts";
 import { reportKinds, sectionsText } from "../rules/agent-report.ts";
-import { acceptedBranch } from "../rules/branches.ts";
 import { type PlanTask, taskNumber } from "../rules/plan.ts";
 import type { StoredPlanChange } from "../rules/replan.ts";
 import { type ReplanRecord, replanContext } from "../rules/replan-context.ts";
@@ -39,7 +38,7 @@ async function propose(crew: Staff, change: StoredPlanChange, signal: AbortSigna
   const { run_id: run } = change;
   const record = await recordFor(app, change);
   if (!record.ok) return record;
-  const commit = (await app.git.commitAt(`refs/heads/${acceptedBranch(run)}`)) ?? (await app.git.head()).commit;
+  const commit = (await app.packs.acceptedHere(run)) ?? (await app.git.head()).commit;
   const planning = {
     ...{ run, commit, delivers: "propose_plan", tools: toolsFor(change.id) },
     ...{ system: replanInstructions(await crewFacts(crew)), prompt: replanContext(record.value) },

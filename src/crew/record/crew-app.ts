@@ -2,6 +2,7 @@ import type { JobsApp } from "../../jobs/jobs-app.ts";
 import type { TasksApp } from "../../tasks/tasks-app.ts";
 import type { AttemptRecord } from "./attempts.ts";
 import type { RunHost } from "./run-host.ts";
+import type { RunPacks } from "./run-packs.ts";
 import type { RunStore } from "./runs.ts";
 import type { ContextStore } from "./sent-contexts.ts";
 
@@ -11,6 +12,8 @@ export interface CrewApp extends JobsApp, TasksApp {
   attempts: AttemptRecord;
   /** The prompts and tool calls of agents. */
   contexts: ContextStore;
+  /** The commits of runs in the database. */
+  packs: RunPacks;
   /** Plans and executes runs in this process. */
   host: RunHost;
 }

@@ -4,7 +4,6 @@ import { runTask, tasksOfRun } from "../../store/queries/runs.ts";
 import { checksOfTask, verdictsOf } from "../../store/queries/verdicts.ts";
 import { wordsFor } from "../../tasks/state-words.ts";
 import { fromRow, shownState } from "../../tasks/task.ts";
-import { acceptedBranch } from "../rules/branches.ts";
 import { behindIn, failureOf, impactOf } from "../rules/failure.ts";
 import type { FailureRecord } from "../rules/report-context.ts";
 import type { CrewApp } from "./crew-app.ts";
@@ -53,8 +52,9 @@ export async function failureRecord(
 }
 
 /** The files that a commit changes beyond the accepted work; empty where git cannot tell. */
-async function diffStat({ git }: CrewApp, run: string, commit: string): Promise<string> {
-  const base = await git.maybe(["merge-base", acceptedBranch(run), commit]);
+async function diffStat({ git, packs }: CrewApp, run: string, commit: string): Promise<string> {
+  const accepted = await packs.acceptedHere(run);
+  const base = accepted && (await git.maybe(["merge-base", accepted, commit]));
   if (base === undefined) return "";
   const stat = await git.maybe(["diff", "--stat=100", "--no-ext-diff", "--no-textconv", base.trim(), commit]);
   return (stat ?? "").slice(0, 2000);

@@ -35,7 +35,7 @@ export interface RunHost {
   work(run: string | undefined, options: WorkOptions): Promise<Result<true>>;
   /** Calls back with what happens in the runs of this process. Returns how to unsubscribe. */
   onNews(listener: (news: News) => void): () => void;
-  /** Resumes the runs that a killed server of this machine was executing. */
+  /** Executes the runs that no process carries any more, now and until `stop`. */
   resume(): Promise<void>;
   /** Stops all work; resolves when every task is handed back. */
   stop(): Promise<void>;
@@ -114,6 +114,8 @@ export type Outcome = {
 export type News = {
   kind:
     | "run-started"
+    | "run-taken-over"
+    | "run-waits"
     | "plan-changed"
     | "setup-started"
     | "setup-finished"

@@ -67,6 +67,7 @@ export function runStore(deps: CrewDeps) {
       ended_at: null,
       version: 1,
       carried_by: carrier,
+      carrier_until: null,
     };
     await db.write(async (tx) => {
       await insertRun(tx, row);
@@ -319,7 +320,12 @@ export function checkBase({ id, request, plan, planHash: hash }: Run, { base }: 
 
 export type RunStore = ReturnType<typeof runStore>;
 type ReadBack = Pick<AdoptedPlan, "run" | "diff" | "ended">;
-type Also = { budget_tokens?: number | null; budget_usd?: number | null; carried_by?: string };
+type Also = {
+  budget_tokens?: number | null;
+  budget_usd?: number | null;
+  carried_by?: string;
+  carrier_until?: number | null;
+};
 
 const busy = (id: string) =>
   refuse("conflict", `run ${id} changed since it was read; nothing was saved`, {

@@ -94,7 +94,8 @@ async function dependenciesBefore(app: CrewApp, run: string, task: PlanTask): Pr
 function limitsFor({ config }: CrewApp, part: "worker" | "qc", estimatedToolCalls: number | null): Limits {
   const { toolCalls } = boundsFor(part, part === "worker" ? estimatedToolCalls : null);
   const answerTokens = answerTokensOf(config.crew, part);
-  return { toolCalls, answerTokens, commandSeconds: config.crew.command_seconds };
+  const { command_seconds: commandSeconds, attempt_minutes: minutes } = config.crew;
+  return { toolCalls, answerTokens, commandSeconds, minutes };
 }
 
 /** The worker's commands, and what it says without evidence in the record or against another source. */

@@ -54,6 +54,7 @@ export const attemptDiff = operation({
     if (!found.ok) return found;
     const compared = other === undefined ? undefined : chooseAttempt(id, attempts, other);
     if (compared && !compared.ok) return compared;
+    await app.packs.bringAttempts(found.value.run_id, [found.value, ...(compared ? [compared.value] : [])]);
     const to = await commitOf(app.git, found.value);
     if (!to.ok) return to;
     const from = compared ? await commitOf(app.git, compared.value) : ok(await baseOf(app.git, found.value, to.value));

@@ -91,7 +91,8 @@ async function sourceOf(app: CrewApp, attempt: Attempt, item: Evidence): Promise
   return fileOf(app, attempt, item);
 }
 
-async function fileOf({ git }: CrewApp, { commit_id }: Attempt, item: Evidence): Promise<Source> {
+async function fileOf({ git, packs }: CrewApp, { run_id, commit_id }: Attempt, item: Evidence): Promise<Source> {
+  await packs.bringAttempts(run_id, [{ commit_id }]);
   if (commit_id === null || !(await git.commitAt(commit_id)))
     return { missing: "git no longer has the files of this attempt" };
   const { prefix } = await git.place();

@@ -6,6 +6,7 @@ import { ok } from "../../kernel/result.ts";
 import { knownNames } from "../../people/names.ts";
 import { listedProposal, withPending } from "../../review/proposals/operations.ts";
 import { waitingTopics } from "../../review/topics/unread.ts";
+import { storeClock } from "../../store/clock.ts";
 import type { RunRow } from "../../store/crew-tables.ts";
 import { assigneesOf } from "../../store/queries/assignments.ts";
 import { waitingGates } from "../../store/queries/gates.ts";
@@ -13,6 +14,7 @@ import { waitingFiles } from "../../store/queries/held-files.ts";
 import { failedRuns, runsThatWait, startersOf, tasksOfRun } from "../../store/queries/runs.ts";
 import { titlesOf } from "../../store/queries/titles.ts";
 import { openersOf } from "../../store/queries/topics.ts";
+import { whyStalled } from "../record/carrier.ts";
 import type { CrewApp } from "../record/crew-app.ts";
 import { openChanges } from "../record/plan-changes.ts";
 import { stopCause } from "../rules/run.ts";
@@ -25,7 +27,7 @@ import { budget, question, runLine, stoppedBy } from "./show.ts";
 export const inbox = operation({
   name: "inbox",
   summary:
-    "Show what waits for a person: proposals, agents' questions, plan changes, held files, results to approve, stopped and failed runs, settings, and topics for you.",
+    "Show what waits for a person: proposals, agents' questions, plan changes, held files, results to approve, stopped, stalled and failed runs, settings, and topics for you.",
   effect: "reads",
   reads: ["proposal", "topic", "job", "run", "task", "question", "setting", "notice", "user", "token"],
   callers: people,
@@ -55,9 +57,15 @@ export const inbox = operation({
     proposals: z.array(listedProposal),
     runs: z
       .array(
-        runLine.extend({ reason: z.string().nullable(), stopped_by: stoppedBy, budget, questions: z.array(question) }),
+        runLine.extend({
+          reason: z.string().nullable(),
+          stopped_by: stoppedBy,
+          stalled: z.boolean().describe("True if no process executes the run, although it is running"),
+          budget,
+          questions: z.array(question),
+        }),
       )
-      .describe("Stopped, failed and waiting runs with their reason, and runs with open questions"),
+      .describe("Stopped, failed, stalled and waiting runs with their reason, and runs with open questions"),
     plan_changes: z
       .array(
         z.object({
@@ -84,7 +92,7 @@ export const inbox = operation({
     const person = nameOf(caller);
     const [proposals, waiting, failed, changes, held, gates, untrusted, topics] = await Promise.all([
       app.proposals.list("open"),
-      runsThatWait(app.db.read),
+      runsThatWait(app.db.read, whyStalled(await storeClock(app.db.read, app.db.engine))),
       failedRuns(app.db.read),
       openChanges(app),
       waitingFiles(app.db.read),
@@ -94,9 +102,11 @@ export const inbox = operation({
     ]);
     const found = [
       ...waiting,
-      ...(await Promise.all(failed.map(async (run) => ({ run: await explained(app, run), questions: [] })))),
+      ...(await Promise.all(
+        failed.map(async (run) => ({ run: await explained(app, run), questions: [], isStalled: false })),
+      )),
     ];
-    const runs = found.map(({ run, questions }) => ({
+    const runs = found.map(({ run, questions, isStalled }) => ({
       id: run.id,
       state: run.state,
       title: run.title,
@@ -104,13 +114,14 @@ export const inbox = operation({
       created_at: run.created_at,
       ended_at: run.ended_at,
       reason: run.reason,
+      stalled: isStalled,
       stopped_by: stopCause(run),
       questions,
       budget: { tokens: run.budget_tokens, usd: run.budget_usd },
     }));
     const items = [
-      ...runs.map(({ id, state, questions }) => ({
-        ...{ id, run: id, count: questions.length + (["stopped", "failed"].includes(state) ? 1 : 0) },
+      ...runs.map(({ id, state, stalled, questions }) => ({
+        ...{ id, run: id, count: questions.length + (stalled || ["stopped", "failed"].includes(state) ? 1 : 0) },
       })),
       ...proposals.map(({ id }) => ({ id, run: null, count: 1 })),
       ...changes.map(({ id, run_id: run }) => ({ id, run, count: 1 })),

@@ -38,8 +38,8 @@ export type TaskRecord = {
   };
 };
 
-/** Of one agent: its tool calls, the tokens of one answer, and the seconds of one command. */
-export type Limits = { toolCalls: number; answerTokens: number; commandSeconds: number };
+/** Of one agent: its tool calls, the tokens of one answer, the seconds of one command, and its time. */
+export type Limits = { toolCalls: number; answerTokens: number; commandSeconds: number; minutes: number };
 
 export type SentFragment = { kind: Fragment["kind"]; hash: string; characters: number; sent: number; times: number };
 
@@ -128,9 +128,9 @@ export function workerContext({ task, dependencies, errors, answers, steering, l
       ["requirements", task.requirements],
       [
         "description",
-        `Steps:\n${task.execution.map((step) => `- ${step}`).join("\n")}\nThe deliverable is ${task.deliverable === "files" ? "changed files in the working directory" : "a text: the output that you submit"}.`,
+        `Steps:\n${task.execution.map((step) => `- ${step}`).join("\n")}\nThe deliverable is ${task.deliverable === "files" ? "changed files in your folder" : "a text: the output that you submit"}.`,
       ],
-      ["criteria", `Another agent verifies the deliverable by these criteria:\n${criteria(task.verification)}`],
+      ["criteria", `Criteria, verified by the checks and then by another agent:\n${criteria(task.verification)}`],
       ["limits", limitLines(limits)],
       [
         "files",
@@ -148,10 +148,10 @@ export function workerContext({ task, dependencies, errors, answers, steering, l
           : `Output of the dependencies:\n${before.map((one) => data(one.wheres.join(", "), shortened(one))).join("\n")}${more(dependencies.length, mostDependencies)}`,
       ],
       [
-        "steering",
-        steering.length === 0
-          ? ""
-          : `Messages of people who oversee this task; take them into account:\n${steering.map(({ sent_by, content }) => `${sent_by}: ${content}`).join("\n")}`,
+        "previous",
+        last
+          ? `Output of attempt ${last.attempt} (score ${last.score ?? "none"}):\n${data(`attempt ${last.attempt}`, clipped(last.output, mostOutput))}`
+          : "",
       ],
       ["answers", answers.map(({ question, answer }) => `Asked: ${question}\nAnswer: ${answer}`).join("\n")],
       [
@@ -161,18 +161,18 @@ export function workerContext({ task, dependencies, errors, answers, steering, l
           : `Problems of earlier attempts, to be fixed now:\n${wrong.map((one) => `- ${one.text.length > 400 ? shortened(one) : one.text} (${one.wheres.join(", ")})`).join("\n")}`,
       ],
       [
-        "previous",
-        last
-          ? `Output of attempt ${last.attempt} (score ${last.score ?? "none"}):\n${data(`attempt ${last.attempt}`, clipped(last.output, mostOutput))}`
-          : "",
+        "steering",
+        steering.length === 0
+          ? ""
+          : `Messages of people who oversee this task; follow them:\n${steering.map(({ sent_by, content }) => `${sent_by}: ${content}`).join("\n")}`,
       ],
     ],
     [...files, ...before, ...wrong],
   );
 }
 
-const limitLines = ({ toolCalls, answerTokens, commandSeconds }: Limits) =>
-  `Limits: ${toolCalls} tool calls, ${answerTokens} tokens per answer (write longer files in parts), ${commandSeconds} seconds per command. Commands have no network.`;
+const limitLines = ({ toolCalls, answerTokens, commandSeconds, minutes }: Limits) =>
+  `Limits: ${toolCalls} tool calls, ${minutes} minutes, ${answerTokens} tokens per answer (write longer files in parts), ${commandSeconds} seconds per command. Commands have no network.`;
 
 const complaints = (error: Omit<ErrorContext, "attempt">) => [
   ...(error.stoppedBecause ? [`stopped: ${error.stoppedBecause}`] : []),
@@ -200,7 +200,7 @@ export function qcContext(record: TaskRecord): Context {
     ["requirements", `Requirements:\n${task.requirements}`],
     [
       "criteria",
-      `Criteria; each needs evidence that you have seen yourself:\n${criteria([...task.verification, ...topicCriteria(topics)])}`,
+      `Criteria; each needs evidence from your own calls, the delivered files, the system's checks or a text deliverable:\n${criteria([...task.verification, ...topicCriteria(topics)])}`,
     ],
     [
       "checks",

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { addressIn, forgeCommand, forgeOf, repositoryOf } from "./pull-request.ts";
+import { addressIn, forgeCommand, forgeOf, isAlreadyOpen, repositoryOf } from "./pull-request.ts";
 
 describe("O11: the forge of a remote", () => {
   test.each([
@@ -26,6 +26,15 @@ describe("O11: the forge of a remote", () => {
     const gitlab = forgeCommand("gitlab", { ...long, base: "main", draft: true });
     expect(gitlab.args.at(-1)).toBe("--draft");
     expect(Math.max(...gitlab.args.map((one) => Buffer.byteLength(one)))).toBeLessThan(128 * 1024);
+  });
+
+  test.each([
+    ['a pull request for branch "a" into branch "main" already exists:\nhttps://github.example.org/a/b/pull/7', true],
+    ["409 {message: [Another open merge request already exists for this source branch: !5]}", true],
+    ["pull request create failed: No commits between main and a", false],
+    ["the label already exists", false],
+  ])("what the program says of a request that is open: %s", (printed, open) => {
+    expect(isAlreadyOpen(printed)).toBe(open);
   });
 
   test("the address is found in what the program prints", () => {

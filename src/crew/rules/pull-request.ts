@@ -76,3 +76,7 @@ function bounded(text: string, most: number): string {
 
 /** The address in what the program printed. */
 export const addressIn = (printed: string): string | undefined => /https?:\/\/[^\s"'<>]+/.exec(printed)?.[0];
+
+/** True if the program refused because the branch has an open pull request. */
+export const isAlreadyOpen = (printed: string): boolean =>
+  /(pull|merge) request\b[^\n]*\balready exists/i.test(printed);

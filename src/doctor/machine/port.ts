@@ -12,6 +12,10 @@ export async function checkPort({ port }: Config): Promise<Finding[]> {
   if (health?.body === '{"status":"ok"}') {
     const ready = await answers(`http://127.0.0.1:${port}/readyz`);
     const running = `a Scriptorium server is running at http://127.0.0.1:${port}`;
+    if (ready?.body.includes('"not_ready"'))
+      return [warning(`${running}, and its database does not answer`, "scriptorium doctor, when the database is back")];
+    if (ready?.body.includes('"upgrade_needed"'))
+      return [warning(`${running}; it is older than the database`, "install the newer version and restart it")];
     return ready?.body.includes('"restart_needed",')
       ? [warning(`${running}; restart needed, because scriptorium.yaml changed`, "restart scriptorium serve")]
       : [ok(running)];

@@ -81,7 +81,9 @@ function withWaitingRenames(versions: RecordedVersion[], waiting: Waiting, wiki:
   const idOf = (path: string) => path.slice(wiki.length + 1, -".md".length);
   return waiting.reduce(
     (found, { path, moved_from }) =>
-      moved_from === null ? found : renameVersions(found, { from: idOf(moved_from), to: idOf(path) }),
+      moved_from?.startsWith(`${wiki}/`) && path.startsWith(`${wiki}/`)
+        ? renameVersions(found, { from: idOf(moved_from), to: idOf(path) })
+        : found,
     versions,
   );
 }

@@ -53,7 +53,7 @@ function* proseBlocks(text: string): Generator<string> {
 }
 
 /** Quote marks and list markers before a line's own text. */
-const containers = /^(?:[ \t]*(?:>|[-+*](?=[ \t])|\d{1,9}[.)](?=[ \t])))*[ \t]*/;
+export const containers = /^(?:[ \t]*(?:>|[-+*](?=[ \t])|\d{1,9}[.)](?=[ \t])))*[ \t]*/;
 
 /** A heading, an underline of one, or a thematic break. */
 const alone = /^(?:#{1,6}(?:[ \t]|$)|=+[ \t]*$|-+[ \t]*$|([*_-])(?:[ \t]*\1){2,}[ \t]*$)/;
@@ -127,7 +127,7 @@ export function nodeOfLink(target: LinkTarget, folder: string, folders: Folders)
 }
 
 /** A relative address as a path of the workspace; undefined for one with a scheme or a host. */
-function fileAt(address: string, folder: string): string | undefined {
+export function fileAt(address: string, folder: string): string | undefined {
   const [plain = ""] = address.split(/[?#]/);
   if (plain === "" || plain.length > maxTargetLength || /^[a-z][a-z0-9+.-]*:|^[/\\]/i.test(plain)) return undefined;
   let decoded: string;

@@ -12,11 +12,11 @@ import type { BookBranch } from "../../store/git/branch.ts";
 import type { Git, Identity } from "../../store/git/git.ts";
 import { commitMessage, enqueue } from "../../store/git/history.ts";
 import type { Recorder } from "../../store/git/recorder.ts";
-import { GitError } from "../../store/git/run-git.ts";
 import type { Publications, Stage } from "../../store/publications.ts";
 import { type Approval, type Author, approvalData, approvalTrailers, type EntryStore } from "../../wiki/entry.ts";
 import { mergeLinesTask } from "../../wiki/merge/merge-task.ts";
 import type { Page, PageReader } from "../../wiki/pages/pages.ts";
+import { readyForCommit } from "../../wiki/pages/ready-for-commit.ts";
 import type { Effect } from "./approve.ts";
 import { hiddenRefusal } from "./hidden-text.ts";
 import { impactInput, impactTask } from "./impact.ts";
@@ -66,7 +66,7 @@ export function pageEffect(deps: Deps): Effect<PagePlan> {
       // On a branch of its own an entry has no uncommitted changes: a person's edits are committed there as well.
       const isFile = !entry || (deps.onDisk && !(await isBooked(deps)));
       // Before the text: a merge with changes that are not committed would be refused as well.
-      const ready = isFile ? await readyForCommit(deps, path, Buffer.from(page.value.text)) : ok(undefined);
+      const ready = isFile ? await readyForCommit(deps, path, Buffer.from(page.value.text), "approve") : ok(undefined);
       if (!ready.ok) return ready;
       const merged = await mergedText(deps.threads, proposal, page.value);
       if (!merged.ok) return merged;
@@ -178,39 +178,6 @@ function authorOf(
   const by = { by: approver.name, ...(approver.email ? { email: approver.email } : {}) };
   const approval = { ...by, proposal: proposal.id, topic, job, ...(note ? { note } : {}) };
   return ok({ name: author.name, email: author.email, approval });
-}
-
-/** The page must equal the branch's: an approval must not commit a person's uncommitted changes. Returns HEAD's blob. */
-async function readyForCommit({ git, recorder }: Deps, path: string, bytes: Buffer): Promise<Result<string>> {
-  const busy = await git.underWay();
-  if (busy) return refuse("conflict", `${busy} is in progress in this repository; finish it, then approve`);
-  const head = await git.head();
-  if (!head.branch) return refuse("conflict", "HEAD is detached; check out a branch, then approve");
-  if (!head.commit) {
-    const name = head.branch.replace("refs/heads/", "");
-    return refuse("conflict", `the branch ${name} has no commits; make the first one, then approve`);
-  }
-  const waits = await recorder.drain(5000);
-  if (waits) return refuse("conflict", `git cannot commit now: ${waits}; try again`);
-  const [atHead, staged] = await Promise.all([git.blobAtHead(path), git.stagedAt(path)]);
-  if (!atHead) return refuse("conflict", `${path} is not committed yet; commit it, then approve`);
-  const isCommitted = await git.isCommitted(path, bytes).catch((error: unknown) => {
-    if (error instanceof GitError) return error.message;
-    throw error;
-  });
-  if (typeof isCommitted === "string")
-    return refuse("conflict", `${path} cannot be compared with HEAD: ${isCommitted}`);
-  if (!isCommitted) {
-    return refuse("conflict", `${path} has uncommitted changes; commit or stash them, then approve`, {
-      uncommitted: true,
-    });
-  }
-  if (staged !== `100644 ${atHead} 0` && staged !== `100755 ${atHead} 0`) {
-    return refuse("conflict", `${path} has staged changes; commit or unstage them, then approve`, {
-      uncommitted: true,
-    });
-  }
-  return ok(atHead);
 }
 
 /** Whether entries are committed to a branch that is not checked out. */

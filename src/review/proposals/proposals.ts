@@ -37,6 +37,8 @@ export type NewPageProposal = {
   replaces?: string;
   /** A message of its author for the topic. */
   message?: string;
+  /** Opens the topic first, in the same transaction. */
+  openTopic?(tx: Query): Promise<void>;
 };
 
 type Deps = {
@@ -75,8 +77,9 @@ export function proposalStore({ db, publications, effects, now, newId, sign }: D
 
     /** Opens the next revision for a topic and supersedes the open one, if any. */
     async openPage(fields: NewPageProposal): Promise<Result<Proposal>> {
-      const { path, topicId, baseSha, baseText, text, proposedBy, jobId, data, replaces, message } = fields;
+      const { path, topicId, baseSha, baseText, text, proposedBy, jobId, data, replaces, message, openTopic } = fields;
       return db.write(async (tx): Promise<Result<Proposal>> => {
+        await openTopic?.(tx);
         await advisoryLock(tx, db.engine, `topic:${topicId}`);
         const revision = (await lastRevisionNumber(tx, topicId)) + 1;
         if (revision > mostRevisions) {

@@ -4,6 +4,7 @@ import type { ReviewApp } from "../review-app.ts";
 import { textNamed } from "./base.ts";
 import { type AnsweredTopic, checkProposal, takesProposals } from "./page-proposal.ts";
 import type { Proposal } from "./proposal.ts";
+import type { NewPageProposal } from "./proposals.ts";
 
 /** Answers a topic with a full new text of its page (R3). The checks are the same for agents and people. */
 export async function proposePage(
@@ -11,7 +12,7 @@ export async function proposePage(
   topic: AnsweredTopic,
   asked: { baseSha: string; text: string },
   caller: Caller,
-  part?: { replaces: string; data: Record<string, unknown>; message?: string },
+  more?: Pick<NewPageProposal, "replaces" | "message" | "openTopic"> & { data?: Record<string, unknown> },
 ): Promise<Result<Proposal>> {
   const { path } = topic;
   const open = takesProposals(topic);
@@ -33,7 +34,7 @@ export async function proposePage(
   if (!text.ok) return text;
   const fresh = { path, topicId: topic.id, baseSha: asked.baseSha, baseText: base, text: text.value };
   const by = proposerOf(caller);
-  return app.proposals.openPage({ ...fresh, ...by, ...part, data: { ...by.data, ...part?.data } });
+  return app.proposals.openPage({ ...fresh, ...by, ...more, data: { ...by.data, ...more?.data } });
 }
 
 /** Agents are not users: `proposedBy` is null for them, and role and run are in `data`. */

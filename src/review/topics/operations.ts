@@ -359,7 +359,7 @@ export const reanchorTopic = operation({
   },
 });
 
-const mentioned = async (app: ReviewApp, text: string) =>
+export const mentioned = async (app: ReviewApp, text: string) =>
   text.includes("@") ? mentionsIn(text, await knownNames(app)) : [];
 
 export const speaker = (caller: Caller): Speaker => ({ name: nameOf(caller), kind: caller.kind });

@@ -94,39 +94,47 @@ export function topicStore({ db, nodeOf, now, newId }: Deps) {
     }
   }
 
+  /** A topic that `save` opens as part of a transaction. */
+  function begin({ page, kind, text, anchor, mentions = [] }: Opening, by: Speaker) {
+    const at = now().toISOString();
+    const row: TopicRow = {
+      id: newId("t"),
+      path: page.path,
+      about: nodeOf(page.path) ?? null,
+      kind,
+      status: "open",
+      messages: 0,
+      created_by: by.name,
+      created_at: at,
+      resolved_by: null,
+      resolved_at: null,
+      ...(anchor ? anchorColumns(anchor) : { anchor: null, anchor_blob: null, anchor_state: null, place: null }),
+      first_quote: anchor?.quote ?? null,
+      ...freshPlaces(anchor, page.blob),
+    };
+    const save = async (tx: Query): Promise<void> => {
+      if (anchor) {
+        await lockTexts(tx, db.engine);
+        await keepText(tx, page.blob, page.text);
+      }
+      await insertTopic(tx, row);
+      await addMessage(tx, messageFrom(row.id, text, by, at));
+      const data = { source_path: row.path, kind, by: by.kind, quote: anchor?.quote ?? null };
+      await appendEvent(tx, { at, actor: by.name, kind: "topic-opened", subject: subject(row.id), data });
+      await mention(tx, { topic: row.id, seq: 1, path: row.path }, mentions, by);
+    };
+    return { topic: topicOf({ ...row, messages: 1 }), save };
+  }
+
   return {
     searched,
     recent,
+    begin,
 
-    async open({ page, kind, text, anchor, mentions = [] }: Opening, by: Speaker): Promise<Topic> {
-      const at = now().toISOString();
-      const row: TopicRow = {
-        id: newId("t"),
-        path: page.path,
-        about: nodeOf(page.path) ?? null,
-        kind,
-        status: "open",
-        messages: 0,
-        created_by: by.name,
-        created_at: at,
-        resolved_by: null,
-        resolved_at: null,
-        ...(anchor ? anchorColumns(anchor) : { anchor: null, anchor_blob: null, anchor_state: null, place: null }),
-        first_quote: anchor?.quote ?? null,
-        ...freshPlaces(anchor, page.blob),
-      };
-      await db.write(async (tx) => {
-        if (anchor) {
-          await lockTexts(tx, db.engine);
-          await keepText(tx, page.blob, page.text);
-        }
-        await insertTopic(tx, row);
-        await addMessage(tx, messageFrom(row.id, text, by, at));
-        const data = { source_path: row.path, kind, by: by.kind, quote: anchor?.quote ?? null };
-        await appendEvent(tx, { at, actor: by.name, kind: "topic-opened", subject: subject(row.id), data });
-        await mention(tx, { topic: row.id, seq: 1, path: row.path }, mentions, by);
-      });
-      return topicOf({ ...row, messages: 1 });
+    async open(opening: Opening, by: Speaker): Promise<Topic> {
+      const { topic, save } = begin(opening, by);
+      await db.write(save);
+      return topic;
     },
 
     async find(id: string): Promise<Topic | undefined> {

@@ -1,4 +1,5 @@
 import { type CodeFence, fenceAfter } from "../../kernel/markdown/fences.ts";
+import type { PassageShape } from "../../store/tables.ts";
 import { dateWords } from "../rank/dates.ts";
 
 export type Document = { title: string; text: string };
@@ -12,6 +13,9 @@ export type Chunk = {
   body: string;
   /** The neighbouring passages under the same headings, so that the words of a question find its answer. */
   near: string;
+  shape: PassageShape;
+  /** The turn before, which a turn is embedded with. */
+  before: string;
 };
 
 /** Characters; about as much as a small embedding model reads. */
@@ -21,7 +25,7 @@ const nearCharacters = 400;
 const neighbours = 2;
 const maxChunks = 20_000;
 
-type Block = { heading: string; line: number; body: string; alone: boolean };
+type Block = { heading: string; line: number; body: string; shape: PassageShape };
 
 /** Splits by headings, then by turns of a conversation or lines of a log, otherwise by paragraphs up to a size. */
 export function chunk({ text }: Document): Chunk[] {
@@ -31,6 +35,8 @@ export function chunk({ text }: Document): Chunk[] {
     line: block.line,
     body: block.body,
     near: around(chunks, at),
+    shape: block.shape,
+    before: block.shape === "turn" ? bodyBeside(chunks, at, -1) : "",
   }));
 }
 
@@ -47,13 +53,13 @@ function blocksOf(text: string): Block[] {
   const spoken = isConversation(lines);
   const headings: string[] = [];
   const blocks: Block[] = [];
-  let open: { line: number; lines: string[]; alone: boolean } | undefined;
+  let open: { line: number; lines: string[]; shape: PassageShape } | undefined;
   let fence: CodeFence | undefined;
 
   const close = () => {
     const body = open?.lines.join("\n").trim();
     if (open && body)
-      blocks.push({ heading: headings.filter(Boolean).join(" › "), line: open.line, body, alone: open.alone });
+      blocks.push({ heading: headings.filter(Boolean).join(" › "), line: open.line, body, shape: open.shape });
     open = undefined;
   };
   for (const [at, line] of lines.entries()) {
@@ -69,17 +75,22 @@ function blocksOf(text: string): Block[] {
       for (let i = 0; i < depth; i++) headings[i] ??= "";
       continue;
     }
-    const begins = !fenced && (dated.test(line) || (spoken && turn.test(line)));
-    if (begins || (line.trim() === "" && !fenced)) close();
+    const shape = fenced ? "text" : shapeOf(line, spoken);
+    if (shape !== "text" || (line.trim() === "" && !fenced)) close();
     if (line.trim() === "" && !open) continue;
-    open ??= { line: at + 1, lines: [], alone: begins };
+    open ??= { line: at + 1, lines: [], shape };
     open.lines.push(line);
   }
   close();
   // A text of headings alone still needs one passage to be found by them.
   const last = headings.filter(Boolean).join(" › ");
-  if (blocks.length === 0) blocks.push({ heading: last, line: 1, body: "", alone: false });
+  if (blocks.length === 0) blocks.push({ heading: last, line: 1, body: "", shape: "text" });
   return blocks;
+}
+
+function shapeOf(line: string, spoken: boolean): PassageShape {
+  if (spoken && turn.test(line)) return "turn";
+  return dated.test(line) ? "log" : "text";
 }
 
 /** A longer line is not a heading; the limit also bounds the time of the patterns below on many spaces. */
@@ -104,7 +115,7 @@ function isConversation(lines: string[]): boolean {
 /** Joins short paragraphs under one heading. */
 function pack(packed: Block[], block: Block): Block[] {
   const last = packed.at(-1);
-  const fits = last && !last.alone && !block.alone && last.heading === block.heading;
+  const fits = last?.shape === "text" && block.shape === "text" && last.heading === block.heading;
   if (fits && last.body.length + block.body.length <= targetLength) last.body += `\n\n${block.body}`;
   else packed.push({ ...block });
   return packed;
@@ -137,23 +148,33 @@ function cutAfter(text: string, from: number): number {
   return from + maxLength - (/[\ud800-\udbff]$/.test(window) ? 1 : 0);
 }
 
-function around(chunks: Block[], at: number): string {
+/** A passage as far as its neighbours see it. */
+export type Neighbour = Pick<Chunk, "heading" | "body">;
+
+/** The text of a passage beside this one, if it has the same headings. */
+const bodyBeside = (chunks: Neighbour[], at: number, step: number) =>
+  chunks[at + step]?.heading === chunks[at]?.heading ? (chunks[at + step]?.body ?? "") : "";
+
+/** The words around a passage. It depends on nothing but these: the index computes it again to delete a passage. */
+export function around(chunks: Neighbour[], at: number): string {
   const own = chunks[at]?.body ?? "";
   if (dated.test(own) && listItem.test(own)) return "";
   const before: string[] = [];
   const after: string[] = [];
-  const bodyAt = (index: number) => (chunks[index]?.heading === chunks[at]?.heading ? (chunks[index]?.body ?? "") : "");
   for (let step = 1; step <= neighbours; step++) {
-    before.unshift(bodyAt(at - step));
-    after.push(bodyAt(at + step));
+    before.unshift(bodyBeside(chunks, at, -step));
+    after.push(bodyBeside(chunks, at, step));
   }
   return `${before.join("\n").slice(-nearCharacters)}\n${after.join("\n").slice(0, nearCharacters)}`.trim();
 }
 
 /** Words by which a passage is found beside its own: title, headings and spelled-out dates. */
-export const titleWords = (document: Document, chunk: Pick<Chunk, "heading" | "body">) =>
-  `${document.title} ${chunk.heading} ${dateWords(`${document.title} ${chunk.heading} ${chunk.body.slice(0, 200)}`)}`;
+export const titleWords = (document: Pick<Document, "title">, chunk: Pick<Chunk, "heading" | "body">) =>
+  `${document.title} ${chunk.heading} ${dateWords(`${document.title} ${chunk.heading} ${chunk.body}`)}`;
 
-/** The text that is embedded. Turns and log lines go alone; other passages get title and heading as context. */
-export const embeddedText = (title: string, { heading, body }: Pick<Chunk, "heading" | "body">) =>
-  turn.test(body) || dated.test(body) ? body : [title, heading, body].filter(Boolean).join("\n");
+/** The text that is embedded. A turn has the turn before as context, a log line none, other text its title and headings. */
+export function embeddedText(title: string, chunk: Pick<Chunk, "heading" | "body" | "shape" | "before">): string {
+  const { shape, heading, before, body } = chunk;
+  const context = { turn: [before], log: [], text: [title, heading] }[shape];
+  return [...context, body].filter(Boolean).join("\n");
+}

@@ -72,7 +72,7 @@ export function indexer(db: Database, kinds: readonly Kind[], folders: Folders) 
       const things = ids.flat();
       await db.write(async (tx) => {
         await advisoryLock(tx, db.engine, "(search)");
-        await resetIndex(tx, things);
+        await resetIndex(tx, db.engine, things);
         await words.forget(tx);
       });
       while ((await catchUp()) > 0);

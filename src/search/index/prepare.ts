@@ -4,7 +4,7 @@ import { turns } from "../../kernel/turns.ts";
 import type { PassageWords } from "../../store/queries/search/lexemes.ts";
 import type { Readable } from "../kinds.ts";
 import { wordsOf } from "../rank/terms.ts";
-import { type Chunk, chunk, type Document, titleWords } from "./chunk.ts";
+import { around, type Chunk, chunk, type Document, embeddedText, type Neighbour, titleWords } from "./chunk.ts";
 import { linksIn } from "./links.ts";
 
 /** A passage to be indexed. `hash` identifies the text that is embedded, `state` everything that is indexed. */
@@ -20,12 +20,12 @@ export async function prepare(
   const document: Document = { title: replaceInvalid(found.title), text: replaceInvalid(found.text) };
   const passages: PreparedPassage[] = [];
   for (const part of chunk(document)) {
-    const hash = hashOf(document.title, part.heading, part.body);
+    const hash = hashOf(embeddedText(document.title, part));
     passages.push({
       ...part,
       words: wordsIn(document, part),
       hash,
-      state: hashOf(hash, part.near),
+      state: hashOf(document.title, part.heading, part.body, part.near, part.shape, part.before),
       links: linksIn(part.body, name, folders),
     });
     await turns.next();
@@ -33,7 +33,11 @@ export async function prepare(
   return { about: { ...found, title: document.title }, passages };
 }
 
-const wordsIn = (document: Document, chunk: Chunk): PassageWords => ({
+/** The words that passages of a thing were indexed with, from what is stored of them. */
+export const indexedWords = (title: string, passages: Neighbour[], at: number): PassageWords =>
+  wordsIn({ title }, { heading: "", body: "", ...passages[at], near: around(passages, at) });
+
+const wordsIn = (document: Pick<Document, "title">, chunk: Pick<Chunk, "heading" | "body" | "near">): PassageWords => ({
   title: wordsOf(titleWords(document, chunk)),
   body: wordsOf(chunk.body),
   near: wordsOf(chunk.near),

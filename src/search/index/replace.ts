@@ -1,5 +1,6 @@
 import type { Database, Query } from "../../store/database.ts";
 import {
+  type DeletedPassage,
   deletePassages,
   deleteThings,
   findThings,
@@ -9,11 +10,14 @@ import {
   movePassages,
   type NewPassage,
   type PassagePosition,
+  type PassageText,
+  passageTexts,
   thingKey,
+  titlesOf,
   upsertThings,
 } from "../../store/queries/search/index-rows.ts";
 import { deleteUnusedVectors } from "../../store/queries/search/vectors.ts";
-import type { PreparedPassage, PreparedThing } from "./prepare.ts";
+import { indexedWords, type PreparedPassage, type PreparedThing } from "./prepare.ts";
 
 /** A thing's current content; undefined when it was deleted. */
 export type ThingUpdate = { kind: string; id: string; found: PreparedThing | undefined };
@@ -27,6 +31,7 @@ type PassageChanges = { added: NewPassage[]; moved: PassagePosition[]; removed: 
 export async function replaceThings(tx: Query, engine: Database["engine"], updates: ThingUpdate[]): Promise<void> {
   const known = await findThings(tx, engine, updates);
   const indexed = groupBy(await indexedPassages(tx, engine, [...known.values()]), ({ thing }) => thing);
+  const titles = await titlesOf(tx, engine, [...known.values()]);
   const present = updates.flatMap(({ kind, id, found }) =>
     found && found.passages.length > 0 ? [{ kind, id, found }] : [],
   );
@@ -46,10 +51,9 @@ export async function replaceThings(tx: Query, engine: Database["engine"], updat
     compare(thing, indexed.get(thing) ?? [], one.found.passages, changes);
   }
 
-  await deletePassages(
-    tx,
-    changes.removed.map(({ num }) => num),
-  );
+  const losing = new Set(changes.removed.map(({ thing }) => thing));
+  const texts = await passageTexts(tx, engine, [...losing]);
+  await deletePassages(tx, engine, withIndexedWords(changes.removed, texts, titles));
   await deleteThings(tx, gone);
   await movePassages(tx, engine, changes.moved);
   await insertPassages(tx, engine, changes.added);
@@ -61,11 +65,27 @@ export async function replaceThings(tx: Query, engine: Database["engine"], updat
   );
 }
 
+/** Removed passages with the words that they were indexed with. They depend on the passages around them. */
+function withIndexedWords(
+  removed: IndexedPassage[],
+  texts: PassageText[],
+  titles: Map<number, string>,
+): DeletedPassage[] {
+  const byThing = groupBy(texts, ({ thing }) => thing);
+  const places = new Map(
+    [...byThing.values()].flatMap((passages) => passages.map(({ num }, at) => [num, at] as const)),
+  );
+  return removed.map(({ num, thing }) => ({
+    num,
+    words: () => indexedWords(titles.get(thing) ?? "", byThing.get(thing) ?? [], places.get(num) ?? 0),
+  }));
+}
+
 function compare(thing: number, indexed: IndexedPassage[], passages: PreparedPassage[], changes: PassageChanges): void {
   const byState = groupBy(indexed, ({ state }) => state);
-  for (const [part, { heading, line, body, hash, state, words, links }] of passages.entries()) {
+  for (const [part, { heading, line, body, shape, hash, state, words, links }] of passages.entries()) {
     const old = byState.get(state)?.shift();
-    if (!old) changes.added.push({ thing, part, heading, line, body, hash, state, words, links });
+    if (!old) changes.added.push({ thing, part, heading, line, body, shape, hash, state, words, links });
     else if (old.part !== part || old.line !== line) changes.moved.push({ num: old.num, part, line });
   }
   for (const unmatched of byState.values()) changes.removed.push(...unmatched);

@@ -3,12 +3,17 @@ import { builtFile } from "../../kernel/package-files.ts";
 import { ok, type Result } from "../../kernel/result.ts";
 import type { EmbedRequest, EmbedResponse } from "./embedder/worker.ts";
 
+/** Similarities up to `beside` count nothing; a passage without any word of the query needs more than `alone`. */
+export type SimilarityFloor = { beside: number; alone: number };
+
 /** Turns texts into vectors of length one. */
 export interface Embedder {
   /** Vectors are stored under this name; those of different models cannot be compared. */
   readonly model: string;
-  /** The weight of vectors against words, from 0 to 1. */
-  readonly weight: number;
+  /** The most that vectors may weigh against words, from 0 to 1. */
+  readonly maxWeight: number;
+  /** Undefined for a model that was not measured. */
+  readonly floor?: SimilarityFloor;
   /** Requests to a remote model time out after `waitMs`. */
   embed(texts: string[], waitMs?: number): Promise<Float32Array[]>;
   /** A refusal while the model may not be used; `embed` throws then. */
@@ -19,7 +24,7 @@ export interface Embedder {
 type Waiting = { resolve(vectors: Float32Array[]): void; reject(error: Error): void };
 
 /** Runs a model from a local folder in a worker thread, started at first use. */
-export function localEmbedder(model: string, folder: string, weight: number): Embedder {
+export function localEmbedder(model: string, folder: string, floor: SimilarityFloor): Embedder {
   const waiting = new Map<number, Waiting>();
   let worker: Worker | undefined;
   let asked = 0;
@@ -45,7 +50,8 @@ export function localEmbedder(model: string, folder: string, weight: number): Em
 
   return {
     model,
-    weight,
+    maxWeight: 1,
+    floor,
     embed(texts) {
       if (texts.length === 0) return Promise.resolve([]);
       worker ??= start();

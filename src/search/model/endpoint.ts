@@ -5,7 +5,7 @@ export type Endpoint = {
   url: string;
   model: string;
   key: string | undefined;
-  weight: number;
+  maxWeight: number;
   /** Whether texts and the key may be sent there. */
   check(): Result<true>;
 };
@@ -13,9 +13,9 @@ export type Endpoint = {
 const defaultWaitMs = 60_000;
 
 /** A server with OpenAI's embeddings API: OpenAI, Ollama, vLLM, llama.cpp and others. */
-export const endpointEmbedder = ({ url, model, key, weight, check }: Endpoint): Embedder => ({
+export const endpointEmbedder = ({ url, model, key, maxWeight, check }: Endpoint): Embedder => ({
   model: `${model}${hostOf(url)}`,
-  weight,
+  maxWeight,
   check,
   async embed(texts, waitMs = defaultWaitMs) {
     if (texts.length === 0) return [];

@@ -8,12 +8,20 @@ export function byBest(hits: ScoredPassage[], best = hits[0]?.score ?? 0): Score
   return new Map(hits.map(({ num, score }) => [num, best > 0 ? score / best : 0]));
 }
 
-/** For vectors: scales from the lowest to the highest score, because cosine similarities of any two texts are high. */
-export function byRange(hits: ScoredPassage[]): Scores {
-  const best = hits[0]?.score ?? 0;
-  const least = hits.at(-1)?.score ?? 0;
-  const range = best - least;
-  return new Map(hits.map(({ num, score }) => [num, range > 0 ? (score - least) / range : 1]));
+/** The least distance of the best similarity to the floor that counts as a full match. */
+const minRange = 0.2;
+
+/**
+ * For vectors: scales from the floor, the similarity of texts that have nothing in common, to the best. If even the
+ * best is near the floor, none gets a full score.
+ */
+export function aboveFloor(similarities: Scores, floor: number): Scores {
+  let best = floor + minRange;
+  for (const similarity of similarities.values()) best = Math.max(best, similarity);
+  const scores: Scores = new Map();
+  for (const [num, similarity] of similarities)
+    if (similarity > floor) scores.set(num, (similarity - floor) / (best - floor));
+  return scores;
 }
 
 /** A weighted sum of scores; rank fusion would lose how much better the first is than the second. */

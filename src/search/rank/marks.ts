@@ -1,9 +1,8 @@
 import type { QueryWord } from "../../store/queries/search/ranking.ts";
 import { stem } from "../../store/queries/search/stem.ts";
 import { markEnd, markStart, passage } from "./passage.ts";
-import { wordsOf } from "./terms.ts";
+import { formsOf, rawWord } from "./terms.ts";
 
-const token = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}]|[\p{L}\p{N}\p{M}_]+/gu;
 /** A plain word, which `wordsOf` does not split. */
 const oneWord = /^[A-Za-z]?[a-z]*$/;
 /** Set in an ASCII letter, it makes the letter lower-case. */
@@ -18,7 +17,7 @@ export function snippet(body: string, terms: QueryWord[]): { text: string; found
   const initials = new Set(terms.map(({ word }) => word.charCodeAt(0)));
   const found = new Set<string>();
   const text = body.slice(0, maxCharacters).replaceAll(/[\u0001\u0002]/g, " ");
-  const marked = text.replace(token, (raw) => {
+  const marked = text.replace(rawWord, (raw) => {
     // Stemming keeps the first letter, so most words are skipped without stemming them.
     if (!initials.has(raw.charCodeAt(0) | lowerCaseBit) && oneWord.test(raw)) return raw;
     let matches = false;
@@ -43,7 +42,7 @@ const known = new Map<string, Part[]>();
 function partsOf(raw: string): Part[] {
   let parts = known.get(raw);
   if (!parts) {
-    parts = wordsOf(raw).map((part) => ({ part, root: stem(part) }));
+    parts = formsOf(raw).map((part) => ({ part, root: stem(part) }));
     if (known.size >= maxKnown) known.clear();
     if (raw.length <= maxKnownLength) known.set(raw, parts);
   }

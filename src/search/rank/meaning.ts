@@ -2,7 +2,7 @@ import { advisoryLock } from "../../store/advisory-lock.ts";
 import { batches } from "../../store/batches.ts";
 import type { Database } from "../../store/database.ts";
 import { findMeta, setMeta } from "../../store/queries/meta.ts";
-import { newestPassage } from "../../store/queries/search/passages.ts";
+import { newestPassage, passagesBeside } from "../../store/queries/search/passages.ts";
 import type { ScoredPassage } from "../../store/queries/search/ranking.ts";
 import type { Scope } from "../../store/queries/search/scope.ts";
 import {
@@ -12,8 +12,10 @@ import {
   passagesWithoutVector,
 } from "../../store/queries/search/vectors.ts";
 import { embeddedText } from "../index/chunk.ts";
-import type { Embedder } from "../model/embedder.ts";
+import type { Embedder, SimilarityFloor } from "../model/embedder.ts";
+import type { Scores } from "./fuse.ts";
 import { type VectorIndex, vectorIndex } from "./vectors.ts";
+import { neighbourShare, vectorWeights } from "./weights.ts";
 
 /** Texts embedded by one call of the model; a search waits for at most one such call. */
 const embedBatch = 4;
@@ -27,7 +29,16 @@ const modelKey = "search-model";
 export type MeaningStatus = { model: string | null; wanted: string | null; embedded: number; pending: number };
 
 /** Returns the passages nearest to the query in the embedding space; undefined while no model is in use. */
-export type Nearest = (scope: Scope, limit: number) => Promise<{ hits: ScoredPassage[]; weight: number } | undefined>;
+export type Nearest = (scope: Scope, limit: number) => Promise<Near | undefined>;
+
+export type Near = {
+  hits: ScoredPassage[];
+  /** The similarities of the hits and of further passages; a turn's is averaged with those of its neighbours. */
+  similarities(others: number[]): Promise<Scores>;
+  /** The share of the similarity in a passage's score. */
+  weightOf(num: number): number;
+  floor: SimilarityFloor;
+};
 
 /**
  * Embeds passages and searches their vectors. Searches switch to a new model once all texts are embedded with it,
@@ -40,6 +51,7 @@ export function meaning(
   const { wanted } = open;
   const indexes = new Map<string, VectorIndex>();
   const queries = new Map<string, Promise<Float32Array>>();
+  const floors = new Map<string, { floor: SimilarityFloor; passages: number }>();
   let current: Embedder | undefined;
   let checkedTo = 0;
 
@@ -71,7 +83,7 @@ export function meaning(
       const values = batch.map((row, at) => ({
         model: wanted.model,
         hash: row.hash,
-        vector: bytesOf(vectors[at] as Float32Array),
+        ...inBytes(vectors[at] as Float32Array),
       }));
       await db.write(async (tx) => {
         // Serialises the commits of several processes: without it PostgreSQL could commit a higher `seq` before a
@@ -104,18 +116,43 @@ export function meaning(
     return made;
   }
 
+  /** The floor of a model that we did not measure is what nonsense reaches among these passages. */
+  async function floorOf(embedder: Embedder, index: VectorIndex): Promise<SimilarityFloor> {
+    if (embedder.floor) return embedder.floor;
+    const known = floors.get(embedder.model);
+    if (known && index.count() < known.passages * 2) return known.floor;
+    const vectors = await Promise.all(nonsense.map((text) => vectorOf(embedder, text)));
+    const reached = await Promise.all(vectors.map((vector) => index.highest(vector)));
+    const level = reached.reduce((sum, one) => sum + one, 0) / reached.length;
+    const floor = { beside: level, alone: level };
+    floors.set(embedder.model, { floor, passages: index.count() });
+    return floor;
+  }
+
   return {
     embedSome,
     /** Starts embedding the query; a local model does it in a worker thread while words are looked up. */
     async ask(text: string): Promise<Nearest> {
       const embedder = await embedderInUse();
       if (!embedder) return async () => undefined;
-      const { model, weight } = embedder;
+      const { model, maxWeight } = embedder;
       const vector = vectorOf(embedder, text);
       vector.catch(() => undefined);
       const index = indexes.get(model) ?? vectorIndex(db, model);
       indexes.set(model, index);
-      return async (scope, limit) => ({ hits: await index.nearest(vector, scope, limit), weight });
+      const floor = floorOf(embedder, index);
+      floor.catch(() => undefined);
+      return async (scope, limit) => {
+        const hits = await index.nearest(vector, scope, limit);
+        const asked = await vector;
+        return {
+          hits,
+          floor: await floor,
+          similarities: (others) =>
+            smoothed(db, index, asked, [...new Set([...hits.map(({ num }) => num), ...others])]),
+          weightOf: (num) => Math.min(maxWeight, vectorWeights[index.shapeOf(num)]),
+        };
+      };
     },
     async status(): Promise<MeaningStatus> {
       const model = (await findMeta(db.read, modelKey)) ?? null;
@@ -130,4 +167,28 @@ export function meaning(
 
 export type Meaning = ReturnType<typeof meaning>;
 
-const bytesOf = (vector: Float32Array) => Buffer.from(vector.buffer, vector.byteOffset, vector.byteLength);
+/** Texts that mean nothing, in letters and in digits. */
+const nonsense = ["xqzv wkjfplm rtgh", "zzyxw qwrtp vbnmk lkjhg", "0x7f3a 9b2c e41d 55aa"];
+
+async function smoothed(db: Database, index: VectorIndex, vector: Float32Array, nums: number[]): Promise<Scores> {
+  const beside = await passagesBeside(
+    db,
+    nums.filter((num) => index.shapeOf(num) === "turn"),
+  );
+  const scores: Scores = new Map();
+  for (const num of nums) {
+    const own = index.similarity(vector, num);
+    if (own === undefined) continue;
+    const others = (beside.get(num) ?? []).flatMap((other) => index.similarity(vector, other) ?? []);
+    const around = others.reduce((sum, one) => sum + one, 0) / others.length;
+    scores.set(num, others.length === 0 ? own : (1 - neighbourShare) * own + neighbourShare * around);
+  }
+  return scores;
+}
+
+/** A quarter of the space of floats; similarities change in the third digit. */
+export function inBytes(vector: Float32Array): { scale: number; vector: Buffer } {
+  const largest = vector.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
+  const scale = largest > 0 ? largest / 127 : 1;
+  return { scale, vector: Buffer.from(Int8Array.from(vector, (value) => Math.round(value / scale)).buffer) };
+}

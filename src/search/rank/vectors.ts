@@ -9,6 +9,7 @@ import {
   vectorsAfter,
   vectorsOfPassagesAfter,
 } from "../../store/queries/search/vectors.ts";
+import type { PassageShape } from "../../store/tables.ts";
 import { hasFilters, mayRead } from "../scope.ts";
 
 /** Decides whether a caller may read a thing. Never changes, and few combinations occur. */
@@ -25,7 +26,9 @@ export function vectorIndex(db: Database, model: string) {
   let nums: number[] = [];
   let things: number[] = [];
   let accesses: Access[] = [];
-  let values = new Float32Array(0);
+  let values = new Int8Array(0);
+  let scales: number[] = [];
+  let shapes: PassageShape[] = [];
   let size = 0;
   let lastNum = 0;
   let lastSeq = 0;
@@ -34,7 +37,8 @@ export function vectorIndex(db: Database, model: string) {
   let countedAt = 0;
   let refreshing: Promise<void> | undefined;
   const known = new Map<string, Access>();
-  const loaded = new Set<number>();
+  /** The position of each passage. */
+  const loaded = new Map<number, number>();
 
   /** Concurrent searches share one read. */
   function refresh(): Promise<void> {
@@ -83,14 +87,12 @@ export function vectorIndex(db: Database, model: string) {
   function add(row: VectorRow): void {
     lastSeq = Math.max(lastSeq, Number(row.seq));
     if (loaded.has(row.num)) return;
-    const vector = new Float32Array(
-      row.vector.buffer.slice(row.vector.byteOffset, row.vector.byteOffset + row.vector.byteLength),
-    );
+    const vector = new Int8Array(row.vector.buffer, row.vector.byteOffset, row.vector.byteLength);
     if (size === 0) size = vector.length;
     if (vector.length !== size) return;
     const at = nums.length;
     if ((at + 1) * size > values.length) {
-      const larger = new Float32Array(Math.max(1024 * size, values.length * 2));
+      const larger = new Int8Array(Math.max(1024 * size, values.length * 2));
       larger.set(values);
       values = larger;
     }
@@ -98,7 +100,9 @@ export function vectorIndex(db: Database, model: string) {
     const key = `${row.kind}:${row.run}`;
     const access = known.get(key) ?? { kind: row.kind, run: row.run };
     known.set(key, access);
-    loaded.add(row.num);
+    loaded.set(row.num, at);
+    scales.push(row.scale);
+    shapes.push(row.shape);
     nums.push(row.num);
     things.push(row.thing);
     accesses.push(access);
@@ -108,7 +112,9 @@ export function vectorIndex(db: Database, model: string) {
     nums = [];
     things = [];
     accesses = [];
-    values = new Float32Array(0);
+    values = new Int8Array(0);
+    scales = [];
+    shapes = [];
     lastNum = 0;
     lastSeq = 0;
     seen = { num: -1, seq: -1 };
@@ -116,7 +122,29 @@ export function vectorIndex(db: Database, model: string) {
     loaded.clear();
   }
 
+  function similarityAt(at: number, vector: Float32Array): number {
+    let sum = 0;
+    for (let d = 0, from = at * size; d < size; d++) sum += (values[from + d] as number) * (vector[d] as number);
+    return sum * (scales[at] as number);
+  }
+
   return {
+    /** The similarity of one passage; undefined if it has no vector. */
+    similarity(vector: Float32Array, num: number): number | undefined {
+      const at = loaded.get(num);
+      return at === undefined || vector.length !== size ? undefined : similarityAt(at, vector);
+    },
+    shapeOf(num: number): PassageShape {
+      return shapes[loaded.get(num) ?? -1] ?? "text";
+    },
+    /** The highest similarity of any passage. */
+    async highest(vector: Float32Array): Promise<number> {
+      await refresh();
+      let best = 0;
+      if (vector.length === size)
+        for (let at = 0; at < nums.length; at++) best = Math.max(best, similarityAt(at, vector));
+      return best;
+    },
     async nearest(query: Promise<Float32Array>, scope: Scope, limit: number): Promise<ScoredPassage[]> {
       const [vector] = await Promise.all([query, refresh()]);
       if (vector.length !== size) return [];
@@ -126,8 +154,7 @@ export function vectorIndex(db: Database, model: string) {
       let least = Number.NEGATIVE_INFINITY;
       for (let at = 0; at < nums.length; at++) {
         if (!readable.has(accesses[at] as Access) || filtered?.has(things[at] as number) === false) continue;
-        let score = 0;
-        for (let d = 0, from = at * size; d < size; d++) score += (values[from + d] as number) * (vector[d] as number);
+        const score = similarityAt(at, vector);
         if (top.length >= limit && score <= least) continue;
         top.push({ num: nums[at] as number, score });
         if (top.length >= limit * 2) least = keepBest(top, limit);

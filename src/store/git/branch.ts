@@ -79,7 +79,9 @@ async function recordCheckedOut(
     const blobAt = (row: Row) => committed.get(prefix + row.path)?.blob;
     const settled = rows.filter((row) => !waitsForPerson(row, rows, blobAt(row)));
     const ignored = new Set(await git.ignored(settled.filter((row) => !blobAt(row)).map(({ path }) => path)));
-    const fitting = settled.filter((row) => !ignored.has(row.path) && fits(row, rows, blobAt(row)));
+    const placeAt = (row: Row) => committed.get(prefix + (row.moved_from ?? row.path))?.blob;
+    const isFitting = (row: Row) => fits(row, rows, { now: blobAt(row), before: placeAt(row) });
+    const fitting = settled.filter((row) => !ignored.has(row.path) && isFitting(row));
     const wanted = fitting.filter((row) => !isCommitted(row, rows, blobAt(row)));
     if (wanted.length > 0 && !(await moveBranch(git, head as Tip, wanted, prefix, modes, sign))) {
       if (attempt >= mostTries) return "the branch keeps changing";
@@ -214,11 +216,11 @@ const continues = (later: Row, row: Row) => later.path === row.path || later.mov
 const isCommitted = (row: Row, rows: Row[], atHead: string | undefined) =>
   rows.some((later) => later.path === row.path && later.seq >= row.seq && later.blob === atHead);
 
-/** False for an approved text when someone has since committed another: history has it, the branch keeps theirs. */
-const fits = (row: Row, rows: Row[], atHead: string | undefined) =>
+/** False for an approved text, or a moved page, when someone has since committed another: history has it, the branch keeps theirs. */
+const fits = (row: Row, rows: Row[], atHead: { now: string | undefined; before: string | undefined }) =>
   row.only_on === null ||
-  row.only_on === atHead ||
-  isCommitted(row, rows, atHead) ||
+  row.only_on === atHead.before ||
+  isCommitted(row, rows, atHead.now) ||
   rows.some((earlier) => earlier.path === row.path && earlier.seq < row.seq && earlier.blob === row.only_on);
 
 /** Committed files keep their mode; new ones get the mode of the file. */
@@ -247,8 +249,20 @@ async function moveBranch(
 
 const reason = "scriptorium: record";
 
-/** The file of each commit. */
-const filesOf = (rows: Row[], prefix: string) => rows.map((row) => [pathsOf(row, prefix).path]);
+/** The files of each commit. */
+const filesOf = (rows: Row[], prefix: string) =>
+  groupsOf(rows).map((group) => group.map((row) => pathsOf(row, prefix).path));
+
+/** The versions of each commit: those of a group are queued in one transaction, so they follow each other. */
+function groupsOf(rows: Row[]): [Row, ...Row[]][] {
+  const groups: [Row, ...Row[]][] = [];
+  for (const row of rows) {
+    const last = groups.at(-1);
+    if (last && row.commit_group !== null && last[0].commit_group === row.commit_group) last.push(row);
+    else groups.push([row]);
+  }
+  return groups;
+}
 
 async function commitRows(
   git: Git,
@@ -259,10 +273,17 @@ async function commitRows(
   sign: SignCommit | undefined,
 ): Promise<string | undefined> {
   if (rows.length === 0) return start.from;
-  const commits = rows.map((row) => {
+  const fileOf = (row: Row) => {
     const paths = pathsOf(row, prefix);
-    return { ...row, ...paths, bytes: undefined, mode: modes.get(paths.path) ?? "100644" };
-  });
+    return { ...paths, blob: row.blob, bytes: undefined, mode: modes.get(paths.path) ?? ("100644" as const) };
+  };
+  const commits = groupsOf(rows).map(([row, ...others]) => ({
+    ...fileOf(row),
+    author: row.author,
+    message: row.message,
+    at: row.at,
+    also: others.map(fileOf),
+  }));
   return sign ? importSigned(git, start, commits, sign) : importCommits(git, start, commits);
 }
 
@@ -288,7 +309,9 @@ async function followIndex(
   const moves = [...latest].flatMap(([path, blob]) => {
     const now = staged.get(path);
     if (blob === undefined) {
-      const isOurs = now !== undefined && now.blob === before.get(path)?.blob;
+      // After a crash, HEAD has the move already and the old path no longer.
+      const isMoved = rows.some((row) => pathsOf(row, prefix).movedFrom === path && row.blob === now?.blob);
+      const isOurs = now !== undefined && (isMoved || now.blob === before.get(path)?.blob);
       return isOurs ? [`0 ${nullId(formatOf(now.blob))}\t${path}\0`] : [];
     }
     const isEarlier = (row: Row) => row.base === (now?.blob ?? null) || (now && row.only_on === now.blob);

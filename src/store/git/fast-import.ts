@@ -12,6 +12,8 @@ type File = {
 export type Commit = File & {
   /** The path that the file had before; the commit removes it. */
   movedFrom?: string | undefined;
+  /** Further files of the same commit. */
+  also?: File[];
   author: string;
   message: string;
   at: string;
@@ -22,7 +24,7 @@ const committer = "Scriptorium <scriptorium@localhost.invalid>";
 export type Start = { from: string | undefined; held: string };
 
 /**
- * Creates many commits of one file each on top of `from`, with one git process, without touching the index or
+ * Creates many commits, most of one file each, on top of `from`, with one git process, without touching the index or
  * the work tree. Returns the last commit. No ref but `held` is changed: the caller moves one with the old value as a
  * condition. A git process that outlives its killed parent can therefore not reset a ref to an old state.
  */
@@ -66,7 +68,7 @@ export async function importFiles(
 }
 
 /** Every commit gets the mark 1: only the last one is asked for. */
-function formatCommit(held: string, { author, message, at, movedFrom, ...file }: Commit): (string | Buffer)[] {
+function formatCommit(held: string, { author, message, at, movedFrom, also = [], ...file }: Commit): (string | Buffer)[] {
   const when = `${Math.floor(Date.parse(at) / 1000)} +0000`;
   const now = `${Math.floor(Date.now() / 1000)} +0000`;
   const text = Buffer.from(message);
@@ -75,7 +77,7 @@ function formatCommit(held: string, { author, message, at, movedFrom, ...file }:
     text,
     "\n",
     ...(movedFrom === undefined ? [] : [`D ${quoted(movedFrom)}\n`]),
-    ...formatFile(file),
+    ...[file, ...also].flatMap(formatFile),
     "\n",
   ];
 }

@@ -26,6 +26,8 @@ type Change = {
   onlyOn?: string | undefined;
   /** The file that is published after the commit, if the version is not a person's edit. */
   file?: StagedFile | undefined;
+  /** Versions of one group become one commit of the branch, with the message of the first. */
+  group?: string | undefined;
 };
 
 /** Queues a version in the transaction that makes it: it survives if the process dies before git has it. */
@@ -44,6 +46,7 @@ export async function enqueue(tx: Query, change: Change): Promise<void> {
     moved_from: change.movedFrom ?? null,
     staged: change.file?.staged ?? null,
     replaces: change.file?.replaces ?? null,
+    commit_group: change.group ?? null,
   });
 }
 

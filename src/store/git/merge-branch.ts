@@ -1,5 +1,6 @@
-import { copyFile, link, mkdir, mkdtemp, rename, rm } from "node:fs/promises";
+import { copyFile, link, mkdir, mkdtemp, readdir, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { processName, processState } from "../../kernel/process-name.ts";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
 import { batches } from "../batches.ts";
 import { crashPoint } from "../disk/crash.ts";
@@ -72,6 +73,7 @@ export async function mergeIntoBranch(
     if (already) return ok({ ...planned.value, commit: tip, folder });
     const commit = await git.commitTree(tree, squash ? [tip] : [tip, from], message, author);
     const checkout = folder === undefined ? undefined : await checkoutAt(git, folder);
+    await checkout?.forgetInterrupted();
     const moved = checkout ? await checkout.update(tip, commit, files) : ok(true);
     if (!moved.ok) return moved;
     crashPoint("merge-checked-out");
@@ -88,15 +90,48 @@ export async function mergeIntoBranch(
 async function checkoutAt(git: Git, folder: string) {
   const here = await git.inWorktree(folder);
 
-  async function touched(paths: string[]): Promise<string[]> {
+  /** Paths with changes of the person: they are neither as the update finds them nor as an interrupted one left them. */
+  async function touched(paths: string[], ends: readonly [from: string, to: string]): Promise<string[]> {
     const options = ["--porcelain", "-z", "--no-renames", "--untracked-files=all", "--ignored=matching"];
     const found: string[] = [];
     for (const batch of batches(paths, pathsAtOnce)) {
       const { stdout } = await here.run(["--literal-pathspecs", "status", ...options, "--", ...batch]);
-      const lines = stdout.toString("utf8").split("\0");
-      found.push(...lines.filter((line) => line !== "").map((line) => line.slice(3)));
+      const lines = stdout
+        .toString("utf8")
+        .split("\0")
+        .filter((line) => line !== "");
+      const tracked = lines.filter((line) => !/^(\?\?|!!)/.test(line)).map((line) => line.slice(3));
+      const own = tracked.length === 0 ? new Set<string>() : await differing(tracked, ends);
+      found.push(...lines.map((line) => line.slice(3)).filter((path) => own.has(path) || !tracked.includes(path)));
     }
     return found;
+  }
+
+  /** Paths whose file differs from the index, or whose entry in the index is that of neither commit. */
+  async function differing(paths: string[], [from, to]: readonly [string, string]): Promise<Set<string>> {
+    const names = async (command: string, ...args: string[]) => {
+      const options = ["--name-only", "-z", "--no-renames", "--", ...paths];
+      const { stdout } = await here.run(["--literal-pathspecs", command, ...args, ...options]);
+      return stdout
+        .toString("utf8")
+        .split("\0")
+        .filter((path) => path !== "");
+    };
+    const notBefore = new Set(await names("diff-index", "--cached", from));
+    const notAfter = await names("diff-index", "--cached", to);
+    return new Set([...notAfter.filter((path) => notBefore.has(path)), ...(await names("diff-files"))]);
+  }
+
+  const keptName = "scriptorium-merge-";
+
+  /** Deletes copies that killed processes kept for the case that git fails. */
+  async function forgetInterrupted(): Promise<void> {
+    const names = (await readdir(here.gitDir)).filter((name) => name.startsWith(keptName));
+    for (const name of names) {
+      const [, owner = ""] = /^([0-9a-f]+)-/.exec(name.slice(keptName.length)) ?? [];
+      if (processState(Buffer.from(owner, "hex").toString()) === "gone")
+        await rm(join(here.gitDir, name), { recursive: true, force: true });
+    }
   }
 
   /**
@@ -104,13 +139,15 @@ async function checkoutAt(git: Git, folder: string) {
    * so that a second link keeps the old one; git itself could not restore a file whose filter fails.
    */
   async function undoable(files: MergedFile[], run: () => Promise<GitOutput>): Promise<GitOutput> {
-    const kept = await mkdtemp(join(here.gitDir, "scriptorium-merge-"));
+    const owner = Buffer.from(processName()).toString("hex");
+    const kept = await mkdtemp(join(here.gitDir, `${keptName}${owner}-`));
     try {
       const before = files.filter(({ status }) => status !== "added").map(({ path }) => join(folder, path));
       for (const [at, file] of before.entries())
         await link(file, join(kept, String(at))).catch(() =>
           copyFile(file, join(kept, String(at))).catch(() => undefined),
         );
+      crashPoint("merge-kept");
       const output = await run();
       if (output.code === 0) return output;
       for (const { path, status } of files) if (status === "added") await rm(join(folder, path), { force: true });
@@ -130,7 +167,10 @@ async function checkoutAt(git: Git, folder: string) {
   async function update(from: string, to: string, files: MergedFile[]): Promise<Result<true>> {
     const busy = here.underWay();
     if (busy) return refuse("conflict", `${busy} is in progress in ${folder}; finish it first`);
-    const own = await touched(files.map(({ path }) => path));
+    const own = await touched(
+      files.map(({ path }) => path),
+      [from, to],
+    );
     if (own.length > 0)
       return refuse(
         "conflict",
@@ -147,7 +187,7 @@ async function checkoutAt(git: Git, folder: string) {
       : refuse("conflict", `git could not update the files in ${folder}: ${withoutHints(stderr)}`);
   }
 
-  return { update };
+  return { update, forgetInterrupted };
 }
 
 const withoutHints = (stderr: string) =>

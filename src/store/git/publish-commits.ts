@@ -43,8 +43,8 @@ export async function whyUnsafe(git: Git): Promise<string | undefined> {
 async function maintenanceEnds(git: Git): Promise<boolean> {
   const { commonDir } = await git.place();
   let running = runningMaintenance(commonDir);
-  for (const until = Date.now() + patienceMs; running.size > 0; ) {
-    if (Date.now() > until) return false;
+  for (const until = performance.now() + patienceMs; running.size > 0; ) {
+    if (performance.now() > until) return false;
     await sleep(pauseMs);
     const now = runningMaintenance(commonDir);
     running = new Set([...running].filter((pid) => now.has(pid)));

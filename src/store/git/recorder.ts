@@ -87,10 +87,10 @@ export function openRecorder({ db, git, publications, lockFile, ...options }: De
       }
     },
     async drain(patienceMs) {
-      const until = Date.now() + patienceMs;
+      const until = performance.now() + patienceMs;
       for (;;) {
         const { waits } = await record();
-        if (waits !== otherProcess || Date.now() > until) return waits;
+        if (waits !== otherProcess || performance.now() > until) return waits;
         await sleep(20);
       }
     },

@@ -14,6 +14,7 @@ export const betweenStages = (
   run: string | undefined,
   states: readonly StageState[],
   limit: number,
+  skips: readonly string[] = [],
 ): Promise<WaitingTask[]> =>
   query
     .selectFrom("tasks")
@@ -51,6 +52,7 @@ export const betweenStages = (
       ]),
     )
     .$if(run !== undefined, (q) => q.where("runs.id", "=", run ?? ""))
+    .$if(skips.length > 0, (q) => q.where("runs.id", "not in", skips))
     .orderBy("tasks.num")
     .limit(limit)
     .execute();
@@ -147,14 +149,45 @@ export const runningRuns = async (query: Query): Promise<string[]> =>
     (row) => row.id,
   );
 
+/** The process that executes a running run. `until`: the end of its lease; null for a run that nobody owns. */
+export type Carried = { run: string; by: string; carrier: string; until: number | null };
+
 /** Running runs with their creator and the process that executes them. */
-export const carriedRuns = async (query: Query): Promise<{ run: string; by: string; carrier: string }[]> => {
+export const carriedRuns = async (query: Query): Promise<Carried[]> => {
   const rows = await query
     .selectFrom("runs")
-    .select(["id", "created_by", "carried_by"])
+    .select(["id", "created_by", "carried_by", "carrier_until"])
     .where("state", "=", "running")
     .where("carried_by", "is not", null)
     .orderBy("created_at")
     .execute();
-  return rows.map(({ id, created_by: by, carried_by }) => ({ run: id, by, carrier: carried_by ?? "" }));
+  return rows.map(({ id, created_by: by, carried_by, carrier_until: until }) => ({
+    ...{ run: id, by, carrier: carried_by ?? "" },
+    until: until === null ? null : Number(until),
+  }));
 };
+
+/** Renews a carrier's lease, or ends it with 0; false if another process has the run, or it is not running. */
+export async function renewCarrier(tx: Query, run: string, carrier: string, until: number): Promise<boolean> {
+  const { numUpdatedRows } = await tx
+    .updateTable("runs")
+    .set({ carrier_until: until })
+    .where("id", "=", run)
+    .where("carried_by", "=", carrier)
+    .where("state", "=", "running")
+    .executeTakeFirst();
+  return Number(numUpdatedRows) === 1;
+}
+
+/** Takes a run over from the carrier that was read; false if it was renewed or taken over since. */
+export async function takeCarrier(tx: Query, read: Carried, carrier: string, until: number): Promise<boolean> {
+  const { numUpdatedRows } = await tx
+    .updateTable("runs")
+    .set({ carried_by: carrier, carrier_until: until })
+    .where("id", "=", read.run)
+    .where("carried_by", "=", read.carrier)
+    .where("carrier_until", read.until === null ? "is" : "=", read.until)
+    .where("state", "=", "running")
+    .executeTakeFirst();
+  return Number(numUpdatedRows) === 1;
+}

@@ -44,6 +44,12 @@ export async function planEvents(query: Query, run: string): Promise<LoggedEvent
   return (await events.where("kind", "in", ["run-planned", "run-plan-changed"]).orderBy("seq").execute()).map(parsed);
 }
 
+/** The merges of a run's work into branches of people, oldest first. */
+export async function mergeEvents(query: Query, run: string): Promise<LoggedEvent[]> {
+  const events = query.selectFrom("events").selectAll().where("subject", "=", `run:${run}`);
+  return (await events.where("kind", "=", "run-merged").orderBy("seq").execute()).map(parsed);
+}
+
 /** The events about versions of entries, in the order of the log. */
 export async function versionEvents(query: Query): Promise<LoggedEvent[]> {
   const events = query.selectFrom("events").selectAll().where("subject", "like", "entry:%");

@@ -23,6 +23,7 @@ export const insertQueued = prepared<NewQueuedVersion, unknown>((query, slot) =>
     moved_from: slot("moved_from"),
     staged: slot("staged"),
     replaces: slot("replaces"),
+    commit_group: slot("commit_group"),
   }),
 );
 

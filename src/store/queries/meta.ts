@@ -14,6 +14,9 @@ export async function setMeta(tx: Query, key: string, value: string): Promise<vo
     .execute();
 }
 
+/** What an interrupted rerun of a run has left to do. */
+export const unfinishedRerunKey = (run: string) => `rerun:${run}`;
+
 export const deleteMeta = (tx: Query, key: string) => tx.deleteFrom("meta").where("key", "=", key).execute();
 
 /** Keeps the value that is there, if any. */

@@ -1,5 +1,6 @@
 import { sql } from "kysely";
 import type { Query } from "../database.ts";
+import { movePathRows } from "./move-path.ts";
 
 type Rename = { from: string; to: string; at: string; by: string };
 
@@ -9,25 +10,12 @@ export async function renameSectionRows(
   { from, to, at, by }: Rename,
   pathOf: (id: string) => string,
 ): Promise<void> {
-  const [oldNode, newNode] = [`entry:${from}`, `entry:${to}`];
-  const [oldPath, newPath] = [pathOf(from), pathOf(to)];
   await tx.updateTable("entries").set({ id: to }).where("id", "=", from).execute();
   await tx.updateTable("entry_links").set({ entry_id: to }).where("entry_id", "=", from).execute();
   await tx.updateTable("entry_versions").set({ entry_id: to }).where("entry_id", "=", from).execute();
   await sql`UPDATE entry_writers SET entry_id = ${to} WHERE entry_id = ${from}`.execute(tx);
   await tx.updateTable("focus_reads").set({ entry_id: to }).where("entry_id", "=", from).execute();
-  await tx.updateTable("topics").set({ path: newPath, about: newNode }).where("path", "=", oldPath).execute();
-  await tx
-    .updateTable("proposals")
-    .set({ subject: newPath })
-    .where("kind", "=", "page")
-    .where("subject", "=", oldPath)
-    .execute();
-  await tx.updateTable("agent_jobs").set({ source_path: newPath }).where("source_path", "=", oldPath).execute();
-  await tx.deleteFrom("perspectives").where("path", "=", newPath).execute();
-  await tx.updateTable("perspectives").set({ path: newPath }).where("path", "=", oldPath).execute();
-  await tx.updateTable("edges").set({ from_id: newNode }).where("from_id", "=", oldNode).execute();
-  await tx.updateTable("edges").set({ to_id: newNode }).where("to_id", "=", oldNode).execute();
+  await movePathRows(tx, { path: { from: pathOf(from), to: pathOf(to) }, node: { from: `entry:${from}`, to: `entry:${to}` } });
   for (const thing of [from, to]) await tx.insertInto("search_queue").values({ kind: "entry", thing }).execute();
 
   await tx.deleteFrom("section_renames").where("old_id", "in", [from, to]).execute();

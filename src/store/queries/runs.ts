@@ -129,7 +129,7 @@ type OpenQuestion = {
   answered_by: null;
   passed_on: string | null;
 };
-type WaitingRun = { run: RunRow; questions: OpenQuestion[] };
+type WaitingRun = { run: RunRow; isStalled: boolean; questions: OpenQuestion[] };
 
 const closedKey = (run: string) => `run-closed:${run}`;
 
@@ -165,8 +165,14 @@ export async function closeRun(tx: Query, { id, ended_at }: Pick<RunRow, "id" | 
   return true;
 }
 
-/** Runs that need a person: stopped, or with an open question of an agent. Newest first. */
-export async function runsThatWait(query: Query): Promise<WaitingRun[]> {
+/**
+ * Runs that need a person: stopped, with an open question of an agent, or stalled for the reason that `whyStalled` gives.
+ * Newest first.
+ */
+export async function runsThatWait(
+  query: Query,
+  whyStalled: (run: RunRow) => string | undefined,
+): Promise<WaitingRun[]> {
   const [runs, asked] = await Promise.all([
     query
       .selectFrom("runs")
@@ -186,8 +192,10 @@ export async function runsThatWait(query: Query): Promise<WaitingRun[]> {
       .execute(),
   ]);
   return runs
-    .map((run) => ({
-      run,
+    .map((run) => ({ run, stalled: whyStalled(run) }))
+    .map(({ run, stalled }) => ({
+      run: stalled === undefined ? run : { ...run, reason: stalled },
+      isStalled: stalled !== undefined,
       questions: asked
         .filter(({ run_id }) => run_id === run.id)
         .map(({ id, number, question, passed_on }) => ({

@@ -17,6 +17,7 @@ export interface SqliteBinding {
       all(...parameters: readonly unknown[]): unknown[];
       run(...parameters: readonly unknown[]): { changes: number; lastInsertRowid: number };
     };
+    function(name: string, value: () => number): void;
     readonly isTransaction: boolean;
     readonly isOpen: boolean;
     close(): void;

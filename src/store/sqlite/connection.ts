@@ -3,6 +3,7 @@ import { devNull } from "node:os";
 import { Refused } from "../../kernel/result.ts";
 import { createPrivately } from "../disk/private.ts";
 import { loadBinding, type SqliteBinding } from "./binding.ts";
+import { steadyFunction, steadyMs } from "./steady-clock.ts";
 
 export type Row = Record<string, unknown>;
 
@@ -28,6 +29,7 @@ export function openConnection(file: string, busyMs: number, binding = loadBindi
   const { DatabaseSync } = binding;
   createPrivately(file);
   const database = withCode(() => new DatabaseSync(file, { timeout: busyMs }));
+  database.function(steadyFunction, steadyMs);
   return {
     exec: (sql) => withCode(() => database.exec(sql)),
     prepare: (sql) => withCode(() => statementOf(database.prepare(sql))),

@@ -1,5 +1,6 @@
 import type { Database, Query } from "../database.ts";
 import { type TableShape, tableShapes } from "../queries/transfer.ts";
+import { clockKeys } from "../sqlite/steady-clock.ts";
 
 /**
  * Tables that are not carried to another database: triggers and the search index fill them there. Every other table
@@ -21,7 +22,10 @@ export const derivedTables = [
 ] as const;
 
 /** Rows of `meta` that belong to one database. */
-export const ownKeys: readonly string[] = ["book", "moving", "restoring", "search-sections", "search-vocabulary"];
+export const ownKeys: readonly string[] = [
+  ...["book", "home", "moving", "restoring", "search-sections", "search-vocabulary"],
+  ...clockKeys,
+];
 
 const derived = new Set<string>(derivedTables);
 

@@ -114,13 +114,13 @@ export function schemaKeeper({ db, git, publications, root, wiki, now }: Deps): 
     async read() {
       const stat = statOf(file);
       // Callers that ask during a read share its result.
-      if (known?.stat !== stat || Date.now() > known.until) {
+      if (known?.stat !== stat || performance.now() > known.until) {
         const found = look(stat);
         const asked = { stat, until: Number.POSITIVE_INFINITY, found };
         known = asked;
         found.then(
           (inForce) => {
-            if (inForce.warning !== undefined) asked.until = Date.now() + retryMs;
+            if (inForce.warning !== undefined) asked.until = performance.now() + retryMs;
           },
           () => {
             if (known === asked) known = undefined;

@@ -7,6 +7,7 @@ import { privateFile } from "../../store/disk/private.ts";
 import type { Git } from "../../store/git/git.ts";
 import { historyRefOf } from "../../store/git/history-ref.ts";
 import { parseJsonOr } from "../../store/json.ts";
+import { postgresName } from "../../store/postgres/address.ts";
 import { isInUse } from "../../store/queries/entries.ts";
 import { findMeta, setMeta } from "../../store/queries/meta.ts";
 import { writingStore } from "../../store/queries/versions.ts";
@@ -96,8 +97,7 @@ export const writeBookFile = (stateFolder: string, book: BookFile) =>
 /** The address of a database without user, password and options. */
 export function databaseName(address: DatabaseAddress): string {
   if (address.engine === "sqlite") return "sqlite";
-  const { host, pathname } = new URL(address.url);
-  return `postgres://${host}${pathname}`;
+  return postgresName(address.url);
 }
 
 const otherStore = (holds: string, configured: string) =>

@@ -89,6 +89,7 @@ export async function saveFileVersion(
     at,
     onlyOn: approval?.on,
     file: made.file,
+    group: author.group,
   });
   return version;
 }

@@ -70,13 +70,13 @@ export async function runCommands(
       ...pick(environment, ["COREPACK_INTEGRITY_KEYS"]),
     },
   };
-  const until = Date.now() + crew.setup_minutes * 60_000;
+  const until = performance.now() + crew.setup_minutes * 60_000;
   const ran = firstFailure(commands, async (command, i) => {
     const argv = [...network.relay, ...command] as [string, ...string[]];
     // Beside the scratch folder, which the commands can write to.
     const logFile = `${scratch}-${i}.log`;
     await rm(logFile, { force: true });
-    const options = { run, wallMs: Math.max(1, until - Date.now()), signal, logFile };
+    const options = { run, wallMs: Math.max(1, Math.round(until - performance.now())), signal, logFile };
     const result = await runBounded(sandbox, argv, access, options);
     const said = await readFile(logFile, "utf8").catch(() => result.output);
     await rm(logFile, { force: true });

@@ -53,6 +53,14 @@ export async function deleteThings(tx: Query, nums: number[]): Promise<void> {
   for (const batch of batches(nums, 500)) await tx.deleteFrom("things").where("num", "in", batch).execute();
 }
 
+/** The titles that the passages of these things are indexed with. */
+export async function titlesOf(tx: Query, engine: Engine, things: number[]): Promise<Map<number, string>> {
+  if (things.length === 0) return new Map();
+  const { rows } = await sql<{ num: number; title: string }>`
+    SELECT num, title ${withNumbers[engine]("things", "num", listOf[engine](things))}`.execute(tx);
+  return new Map(rows.map(({ num, title }) => [num, title]));
+}
+
 export type IndexedPassage = { num: number; thing: number; part: number; line: number; state: string; hash: string };
 
 /** The indexed passages of these things, by thing and part. */
@@ -85,9 +93,25 @@ const updatePositions = {
   },
 };
 
-export async function deletePassages(tx: Query, nums: number[]): Promise<void> {
-  for (const batch of batches(nums, 500)) {
-    await tx.deleteFrom("passage_text").where("rowid", "in", batch).execute();
+export type PassageText = { num: number; thing: number; heading: string; body: string };
+
+/** The stored texts of these things, by thing and part. PostgreSQL needs none to delete a passage. */
+export async function passageTexts(tx: Query, engine: Engine, things: number[]): Promise<PassageText[]> {
+  if (engine === "postgres" || things.length === 0) return [];
+  const { rows } = await sql<PassageText>`
+    SELECT num, thing, heading, body ${withNumbers[engine]("passages", "thing", listOf[engine](things))}
+    ORDER BY thing, part`.execute(tx);
+  return rows;
+}
+
+/** `words` are those that the passage was indexed with. */
+export type DeletedPassage = { num: number; words(): PassageWords };
+
+export async function deletePassages(tx: Query, engine: Engine, passages: DeletedPassage[]): Promise<void> {
+  for (const some of batches(passages, 500)) {
+    const batch = some.map(({ num }) => num);
+    if (engine === "postgres") await tx.deleteFrom("passage_text").where("rowid", "in", batch).execute();
+    else for (const { num, words } of some) await deleteText(tx, { rowid: num, ...joined(words()) });
     await tx.deleteFrom("passage_links").where("passage", "in", batch).execute();
     await tx.deleteFrom("passages").where("num", "in", batch).execute();
   }
@@ -107,16 +131,13 @@ export async function insertPassages(tx: Query, engine: Engine, passages: NewPas
   }
 }
 
-type PassageText = { num: number; words: PassageWords };
+type IndexedText = { num: number; words: PassageWords };
 
 const insertTexts = {
-  async sqlite(tx: Query, texts: PassageText[]): Promise<void> {
-    for (const { num, words } of texts) {
-      const { title, body, near } = words;
-      await insertText(tx, { rowid: num, title: title.join(" "), body: body.join(" "), near: near.join(" ") });
-    }
+  async sqlite(tx: Query, texts: IndexedText[]): Promise<void> {
+    for (const { num, words } of texts) await insertText(tx, { rowid: num, ...joined(words) });
   },
-  async postgres(tx: Query, texts: PassageText[]): Promise<void> {
+  async postgres(tx: Query, texts: IndexedText[]): Promise<void> {
     const nums = texts.map(({ num }) => num);
     const lengths = texts.map(({ words }) => countWords(words));
     const vectors = texts.map(({ words }) => lexemes(words));
@@ -133,3 +154,16 @@ const insertText = prepared<{ rowid: number; title: string; body: string; near: 
     .insertInto("passage_text")
     .values({ rowid: slot("rowid"), title: slot("title"), body: slot("body"), near: slot("near") }),
 );
+
+/** With other words than those of the insert, the counts of the index would be wrong from then on. */
+const deleteText = prepared<{ rowid: number; title: string; body: string; near: string }, unknown>(
+  (_, slot) => sql`
+    INSERT INTO passage_text (passage_text, rowid, title, body, near)
+    VALUES ('delete', ${slot("rowid")}, ${slot("title")}, ${slot("body")}, ${slot("near")})`,
+);
+
+const joined = ({ title, body, near }: PassageWords) => ({
+  title: title.join(" "),
+  body: body.join(" "),
+  near: near.join(" "),
+});

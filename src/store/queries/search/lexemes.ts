@@ -4,7 +4,7 @@ import { stem } from "./stem.ts";
 export type PassageWords = { title: string[]; body: string[]; near: string[] };
 
 /** Weight of a word in the title or headings, in the text, and in the neighbouring passages. */
-export const fieldWeights = { title: 1, body: 1, near: 0.4 };
+export const fieldWeights = { title: 2, body: 1, near: 0.4 };
 
 export const countWords = ({ title, body, near }: PassageWords) => title.length + body.length + near.length;
 

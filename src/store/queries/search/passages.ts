@@ -69,3 +69,25 @@ export async function newestPassage(query: Query): Promise<number> {
     .executeTakeFirst();
   return Number(row?.num ?? 0);
 }
+
+/** The passages directly before and after each of these, under the same headings. */
+export async function passagesBeside(db: Reader, nums: number[]): Promise<Map<number, number[]>> {
+  const beside = new Map<number, number[]>();
+  if (nums.length === 0) return beside;
+  for (const { num, other } of await selectBeside[db.engine](db.read, { nums: listOf[db.engine](nums) })) {
+    const others = beside.get(num);
+    if (others) others.push(other);
+    else beside.set(num, [other]);
+  }
+  return beside;
+}
+
+const selectBeside = onEach<{ nums: List }, { num: number; other: number }>(
+  (engine, slot) => sql`
+    SELECT p.num, o.num AS other
+    ${withNumbers[engine](
+      "passages p JOIN passages o ON o.thing = p.thing AND o.part IN (p.part - 1, p.part + 1) AND o.heading = p.heading",
+      "p.num",
+      slot("nums"),
+    )}`,
+);

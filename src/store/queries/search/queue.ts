@@ -1,5 +1,6 @@
+import { sql } from "kysely";
 import { batches } from "../../batches.ts";
-import type { Query } from "../../database.ts";
+import type { Database, Query } from "../../database.ts";
 
 /** Things that changed and are not indexed yet. Triggers on the tables of each kind insert the rows. */
 export type Ticket = { ticket: number; kind: string; thing: string };
@@ -21,8 +22,14 @@ export async function deleteTickets(tx: Query, tickets: number[]): Promise<void>
 }
 
 /** Empties the index and queues these things for indexing. */
-export async function resetIndex(tx: Query, things: { kind: string; thing: string }[]): Promise<void> {
-  for (const table of ["passage_text", "passage_links", "passages", "things", "search_queue"] as const)
+export async function resetIndex(
+  tx: Query,
+  engine: Database["engine"],
+  things: { kind: string; thing: string }[],
+): Promise<void> {
+  if (engine === "sqlite") await sql`INSERT INTO passage_text (passage_text) VALUES ('delete-all')`.execute(tx);
+  else await tx.deleteFrom("passage_text").execute();
+  for (const table of ["passage_links", "passages", "things", "search_queue"] as const)
     await tx.deleteFrom(table).execute();
   for (const batch of batches(things, 500)) await tx.insertInto("search_queue").values(batch).execute();
 }

@@ -2,10 +2,21 @@ import { sql } from "kysely";
 import type { Database, Query } from "../../database.ts";
 import { among, listOf } from "../../lists.ts";
 import { prepared } from "../../prepared.ts";
+import type { PassageShape } from "../../tables.ts";
 
 /** Embeddings of passages, by model and by the hash of the text: equal texts share one vector. */
 
-export type VectorRow = { num: number; seq: number; thing: number; kind: string; run: string; vector: Buffer };
+export type VectorRow = {
+  num: number;
+  seq: number;
+  thing: number;
+  kind: string;
+  run: string;
+  shape: PassageShape;
+  scale: number;
+  /** Signed bytes; times `scale` they are the vector. */
+  vector: Buffer;
+};
 
 /** The highest passage number and vector number, of any model. */
 export async function newestPassageAndVector(query: Query): Promise<{ num: number; seq: number }> {
@@ -27,7 +38,7 @@ export async function vectorsAfter(
   { afterSeq, limit }: { afterSeq: number; limit: number },
 ): Promise<VectorRow[]> {
   const { rows } = await sql<VectorRow>`
-    SELECT p.num, v.seq, p.thing, v.vector, t.kind, t.run FROM vectors v CROSS JOIN passages p CROSS JOIN things t
+    SELECT p.num, v.seq, p.thing, p.shape, v.scale, v.vector, t.kind, t.run FROM vectors v CROSS JOIN passages p CROSS JOIN things t
     WHERE v.model || '' = ${model} AND p.hash = v.hash AND t.num = p.thing AND v.seq > ${afterSeq}
     ORDER BY v.seq LIMIT ${sql.lit(limit)}`.execute(query);
   return rows;
@@ -40,13 +51,21 @@ export async function vectorsOfPassagesAfter(
   { afterNum, maxSeq, limit }: { afterNum: number; maxSeq: number; limit: number },
 ): Promise<VectorRow[]> {
   const { rows } = await sql<VectorRow>`
-    SELECT p.num, v.seq, p.thing, v.vector, t.kind, t.run FROM passages p CROSS JOIN vectors v CROSS JOIN things t
+    SELECT p.num, v.seq, p.thing, p.shape, v.scale, v.vector, t.kind, t.run FROM passages p CROSS JOIN vectors v CROSS JOIN things t
     WHERE v.model = ${model} AND p.hash = v.hash AND t.num = p.thing AND p.num > ${afterNum} AND v.seq <= ${maxSeq}
     ORDER BY p.num LIMIT ${sql.lit(limit)}`.execute(query);
   return rows;
 }
 
-export type UnembeddedPassage = { hash: string; title: string; heading: string; body: string };
+export type UnembeddedPassage = {
+  hash: string;
+  title: string;
+  heading: string;
+  body: string;
+  shape: PassageShape;
+  /** The passage before under the same headings. */
+  before: string;
+};
 
 /** Passages after `afterNum` without a vector of this model, one for each distinct text. */
 export async function passagesWithoutVector(
@@ -55,7 +74,9 @@ export async function passagesWithoutVector(
   { afterNum, limit }: { afterNum: number; limit: number },
 ): Promise<UnembeddedPassage[]> {
   const { rows } = await sql<UnembeddedPassage>`
-    SELECT p.hash, t.title, p.heading, p.body FROM passages p JOIN things t ON t.num = p.thing
+    SELECT p.hash, t.title, p.heading, p.body, p.shape, coalesce((
+      SELECT b.body FROM passages b WHERE b.thing = p.thing AND b.part = p.part - 1 AND b.heading = p.heading), '') AS before
+    FROM passages p JOIN things t ON t.num = p.thing
     WHERE p.num > ${afterNum} AND p.num IN (
       SELECT min(q.num) FROM passages q LEFT JOIN vectors v ON v.model = ${model} AND v.hash = q.hash
       WHERE v.hash IS NULL AND q.num > ${afterNum} GROUP BY q.hash ORDER BY 1 LIMIT ${limit}
@@ -65,7 +86,7 @@ export async function passagesWithoutVector(
 
 export async function insertVectors(
   tx: Query,
-  values: { model: string; hash: string; vector: Buffer }[],
+  values: { model: string; hash: string; scale: number; vector: Buffer }[],
 ): Promise<void> {
   await tx
     .insertInto("vectors")
