@@ -235,6 +235,32 @@ describe("reading in a browser", needs("chromium"), () => {
       expect((await get(path)).status).toBe(400);
     expect((await get("docs/picture.svg", {})).status).toBe(401);
   });
+
+  test("R20: a long page shows its beginning while the whole is rendered, and does not move when that comes", async () => {
+    const part = (at: number) => `## Part ${at}\n\n${"The ferry carries tea and rope. ".repeat(40)}\n\n`;
+    const text = `# Ferries\n\n${Array.from({ length: 160 }, (_, at) => part(at)).join("")}See [the rules][rules].\n\n[rules]: docs/rules.md\n`;
+    const { root } = await newWorkspace({ files: { "ferries.md": text, "docs/rules.md": "# Rules\n" } });
+    const { link } = await serve(root);
+    const { page, faults, url } = await visit(link);
+    let send = () => {};
+    const maySend = new Promise<void>((done) => (send = done));
+    await page.route(/rendered\/page\?(?!.*part=)/, async (route) => {
+      await maySend;
+      await route.continue();
+    });
+    await page.goto(`${url}/pages/ferries.md`);
+    await page.locator(".prose h2").first().waitFor();
+    expect(await page.locator(".prose h2").count()).toBeLessThan(30);
+    await page.evaluate("window.scrollTo(0, 900)");
+    const top = () => page.locator(".prose h2", { hasText: /^Part 2$/ }).evaluate((h) => h.getBoundingClientRect().top);
+    const before = await top();
+    send();
+    await expect.poll(() => page.locator(".prose h2").count()).toBe(160);
+    expect(Math.abs((await top()) - before)).toBeLessThan(2);
+    await page.goto(`${url}/pages/ferries.md#part-150`);
+    await expect.poll(() => page.locator(".prose h2").count()).toBe(160);
+    expect(faults).toEqual([]);
+  });
 });
 
 test("U11: user add prints a link for the server that runs", async () => {

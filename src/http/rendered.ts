@@ -9,6 +9,7 @@ import { readImage } from "../wiki/pages/images.ts";
 import { readPage } from "../wiki/pages/operations.ts";
 import { findSection, type Schema } from "../wiki/schema.ts";
 import { type Env, readBody, refusalAnswer } from "./api.ts";
+import { beginningOf } from "./markdown/beginning.ts";
 import { type Renderer, type Turn, withTurn } from "./renderer.ts";
 import { callerOf, type SignIn } from "./sign-in.ts";
 import type { RenderedPage } from "./web-types.ts";
@@ -62,8 +63,10 @@ export function renderedRoutes(app: App, renderer: Renderer, signIn: SignIn): Ho
     if (text === undefined) return noVersion(c, path, version, page.entry?.version);
 
     const bodyFrom = older === undefined ? bodyStart(page.content) : 0;
+    const whole = text.slice(bodyFrom);
+    const beginning = c.req.query("part") === "beginning" ? beginningOf(whole) : undefined;
     const request = {
-      text: text.slice(bodyFrom),
+      text: beginning ?? whole,
       ids: await knownIds(),
       path,
       wiki: app.config.wiki,
@@ -78,6 +81,7 @@ export function renderedRoutes(app: App, renderer: Renderer, signIn: SignIn): Ho
       title: page.title,
       source_sha: page.source_sha,
       html,
+      is_beginning: beginning !== undefined,
       body_from: bodyFrom,
       tags: tagsOf(older === undefined ? page.content : text, path),
       lastAuthor: facts.author,

@@ -48,6 +48,8 @@ export type RenderedPage = {
   title: string;
   source_sha: string;
   html: string;
+  /** True if `html` has only the beginning of a long text. */
+  is_beginning: boolean;
   /** Where the body begins in the file. */
   body_from: number;
   tags: string[];

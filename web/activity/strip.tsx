@@ -14,8 +14,8 @@ export function ActivityStrip({ page, run, limit = 6 }: { page?: string; run?: s
   if (found.error) return <Failed error={found.error} again={() => void found.refetch()} />;
   if (rows.length === 0) return null;
   return (
-    <section className="activity-strip" aria-labelledby="activity-strip">
-      <h2 id="activity-strip">Activity</h2>
+    <section className="activity-strip" aria-label="Activity">
+      {run === undefined && <h2>Activity</h2>}
       <ActivityRows of={rows} />
       {found.data?.next != null && (
         <p>

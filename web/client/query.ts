@@ -48,9 +48,23 @@ export function useOperation<N extends OperationName>(
 export const renderedQuery = (path: string, version?: number) =>
   queryOptions({
     queryKey: ["rendered", { path, version }] as const,
-    queryFn: async ({ signal }) => {
-      const query = new URLSearchParams({ path, ...(version === undefined ? {} : { version: String(version) }) });
-      return (await ask(`/api/rendered/page?${query}`, "get", undefined, signal)) as RenderedPage;
+    queryFn: async ({ signal, queryKey }) => {
+      const read = async (part: Record<string, string>) => {
+        const query = new URLSearchParams({
+          path,
+          ...(version === undefined ? {} : { version: String(version) }),
+          ...part,
+        });
+        return (await ask(`/api/rendered/page?${query}`, "get", undefined, signal)) as RenderedPage;
+      };
+      // A long text is shown by its beginning until the whole one is rendered, unless a later place of it is wanted.
+      const isKnown = queries.getQueryData(queryKey) !== undefined;
+      const isFromTop = location.hash === "" && !new URLSearchParams(location.search).has("topic");
+      if (isKnown || !isFromTop) return read({});
+      const first = await read({ part: "beginning" });
+      if (!first.is_beginning) return first;
+      queries.setQueryData(queryKey, first);
+      return read({});
     },
   });
 

@@ -15,12 +15,13 @@ export function HeldFilesPage() {
     <DecisionPage
       title={found.data ? `Files of task ${found.data.number}` : "Held files"}
       found={found}
-      about={({ run, title }) => (
+      about={({ task, run, title }) => (
         <p className="lead">
-          <Link to={`/runs/${run}`}>
+          <Link to={`/tasks/${task}`}>
             <Shown text={title} />
           </Link>{" "}
-          waits for your decision: these files instruct agents or run programs unasked.
+          of <Link to={`/runs/${run}`}>{run}</Link> waits for your decision: these files instruct agents or run programs
+          unasked.
         </p>
       )}
     >

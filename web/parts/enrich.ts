@@ -2,6 +2,7 @@ import { fromPage } from "../client/page-secret.ts";
 
 /** Adds syntax colours, diagrams and images of the workspace to a page after it is shown. */
 export function enrich(root: HTMLElement, signal: AbortSignal): void {
+  makeWideFocusable(root, signal);
   const blocks = [
     ...root.querySelectorAll<HTMLElement>(
       "pre > code[class*='language-']:not([data-done]), img[data-image]:not([src])",
@@ -20,6 +21,25 @@ export function enrich(root: HTMLElement, signal: AbortSignal): void {
     { rootMargin: "400px" },
   );
   for (const block of blocks) seen.observe(block);
+  signal.addEventListener("abort", () => seen.disconnect());
+}
+
+/**
+ * A block that scrolls sideways must be focusable, or keyboard users cannot scroll it. Its width is asked for once it
+ * is near the window: asking for all would lay out a long page at once.
+ */
+function makeWideFocusable(root: HTMLElement, signal: AbortSignal): void {
+  const seen = new IntersectionObserver(
+    (entries) => {
+      for (const { isIntersecting, target } of entries) {
+        if (!isIntersecting) continue;
+        seen.unobserve(target);
+        if (target.scrollWidth > target.clientWidth) (target as HTMLElement).tabIndex = 0;
+      }
+    },
+    { rootMargin: "400px" },
+  );
+  for (const wide of root.querySelectorAll("pre, .table-scroll, math[display=block]")) seen.observe(wide);
   signal.addEventListener("abort", () => seen.disconnect());
 }
 

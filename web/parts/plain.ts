@@ -20,3 +20,14 @@ export function firstWords(text: string, most: number): string {
   const line = withoutSigns(text.replace(/^\s*(?:[-*+>#]+|\d+[.)])\s+/gm, ""));
   return line.length > most ? `${line.slice(0, most).replace(/\s\S*$/, "")}…` : line;
 }
+
+/** A sentence of the record without the commands that it names: the page has buttons for them. */
+export const withoutCommands = (text: string): string =>
+  text.replace(/(?: with)?: scriptorium [^;]*(?:; scriptorium [^;]*)*/g, "");
+
+/** An agent that a process of a crew started, `host:pid:start/number/part`, in words; undefined for other names. */
+export function agentOf(name: string): string | undefined {
+  const [, host, part] = /^([^:/]+):\d+:\d+\/\d+(?:\/(worker|qc))?$/.exec(name) ?? [];
+  if (host === undefined) return undefined;
+  return `${part === "qc" ? "a verifier" : part === "worker" ? "a worker" : "the crew"} on ${host}`;
+}

@@ -14,6 +14,8 @@ type Props = {
   onReady?: () => void;
 };
 
+const manyBlocks = 120;
+
 /**
  * The server's HTML, which it has made safe. It is parsed apart from the document, so that nothing
  * in it loads or runs on the way.
@@ -36,11 +38,9 @@ export function Rendered({ html, title, within, sourceSha, body, onReady }: Prop
     // Each block in its own direction: a page may quote Hebrew in English.
     for (const block of parsed.querySelectorAll<HTMLElement>("p, li, h1, h2, h3, h4, h5, h6, blockquote, th, td"))
       block.dir = "auto";
+    // Blocks of a long page are laid out when they come near the window (prose.css).
+    place.current.toggleAttribute("data-long", parsed.childElementCount > manyBlocks);
     place.current.replaceChildren(...parsed.childNodes);
-    // A block that scrolls sideways must be focusable, or keyboard users cannot scroll it.
-    for (const wide of place.current.querySelectorAll<HTMLElement>("pre, .table-scroll, math[display=block]")) {
-      if (wide.scrollWidth > wide.clientWidth) wide.tabIndex = 0;
-    }
     ready.current?.();
   }, [html, title, within, place]);
 

@@ -142,7 +142,7 @@ function OwnTokens() {
   );
   return (
     <>
-      {own.length === 0 && <p>No token stands for you.</p>}
+      {own.length === 0 && <p>You have no tokens.</p>}
       {own.length > 0 && (
         <ul>
           {own.map(({ id, rank, created_at, expires_at }) => (

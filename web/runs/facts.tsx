@@ -49,7 +49,11 @@ export function Setups({ run }: { run: Run }) {
 /** How many tasks are accepted. */
 export function Progress({ run }: { run: Run }) {
   const counts = new Map<string, number>();
-  for (const { state } of run.tasks) counts.set(toneOf(state), (counts.get(toneOf(state)) ?? 0) + 1);
+  for (const { state } of run.tasks) {
+    // A verified task is not accepted yet: its result may wait for approval or fail to merge.
+    const tone = state === "qc_passed" ? "busy" : toneOf(state);
+    counts.set(tone, (counts.get(tone) ?? 0) + 1);
+  }
   if (run.tasks.length === 0) return null;
   const done = counts.get("good") ?? 0;
   return (

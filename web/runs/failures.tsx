@@ -2,6 +2,7 @@ import { Button } from "@mantine/core";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { mayCall } from "../client/call.ts";
 import { useWrite } from "../client/query.ts";
+import { withoutCommands } from "../parts/plain.ts";
 import { Shown } from "../parts/shown.tsx";
 import { say } from "../parts/toast.tsx";
 import type { Run } from "./run.tsx";
@@ -34,7 +35,7 @@ export function Failures({ run }: { run: Pick<Run, "id" | "state" | "failures"> 
           <ul>
             {advice.map((one) => (
               <li key={one}>
-                <Shown text={one} />
+                <Shown text={withoutCommands(one)} />
               </li>
             ))}
           </ul>

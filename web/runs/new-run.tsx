@@ -92,9 +92,11 @@ export function NewRun({ onClose }: { onClose(): void }) {
           checked={brief}
           onChange={(event) => setBrief(event.currentTarget.checked)}
         />
-        <Button type="submit" loading={start.isPending} disabled={text.trim() === ""}>
-          Plan
-        </Button>
+        <div className="row-of-buttons">
+          <Button type="submit" loading={start.isPending} disabled={text.trim() === ""}>
+            Plan
+          </Button>
+        </div>
       </form>
     </Dialog>
   );

@@ -2,6 +2,7 @@ import { Button, NumberInput } from "@mantine/core";
 import { useState } from "react";
 import { mayCall, type Output } from "../client/call.ts";
 import { useWrite } from "../client/query.ts";
+import { withoutCommands } from "../parts/plain.ts";
 import { Shown } from "../parts/shown.tsx";
 import { say } from "../parts/toast.tsx";
 
@@ -37,7 +38,7 @@ export function Resume({ run }: { run: Stopped }) {
           </strong>
         ) : (
           <>
-            <strong>The run stopped{reason ? ":" : "."}</strong> {reason && <Shown text={reason} />}
+            <strong>The run stopped{reason ? ":" : "."}</strong> {reason && <Shown text={withoutCommands(reason)} />}
           </>
         )}
       </p>

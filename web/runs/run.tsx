@@ -5,6 +5,7 @@ import { useOperation } from "../client/query.ts";
 import { Ban, Check, GitFork, Pause, Pencil, Play, RotateCcw } from "../parts/icons.tsx";
 import { later } from "../parts/later.tsx";
 import { Markdown } from "../parts/markdown.tsx";
+import { withoutCommands } from "../parts/plain.ts";
 import { Shown } from "../parts/shown.tsx";
 import { Failed, Loading } from "../parts/state.tsx";
 import { useTitle } from "../parts/title.ts";
@@ -141,7 +142,7 @@ export function RunPage() {
         <Setups run={run} />
         {run.reason && run.state !== "stopped" && (
           <p className="note">
-            <Shown text={run.reason} />
+            <Shown text={withoutCommands(run.reason)} />
           </p>
         )}
         {run.plan_change && (

@@ -1,5 +1,6 @@
 import { Link } from "@tanstack/react-router";
 import { stateWords } from "../../src/tasks/state-words.ts";
+import { AgentName } from "../parts/agent-name.tsx";
 import { Shown } from "../parts/shown.tsx";
 import { toneOf } from "../tasks/states.ts";
 import type { Run } from "./run.tsx";
@@ -41,7 +42,7 @@ export function TaskList({ run }: { run: Run }) {
               </td>
               <td className="number minor">{task.asks ? "–" : `${task.attempts} of ${task.max_retries + 1}`}</td>
               <td className="number">{task.score ?? ""}</td>
-              <td className="minor">{task.holder && <Shown text={task.holder} />}</td>
+              <td className="minor">{task.holder && <AgentName of={task.holder} />}</td>
             </tr>
           ))}
         </tbody>

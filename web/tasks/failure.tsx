@@ -1,5 +1,6 @@
 import type { Output } from "../client/call.ts";
 import { Markdown } from "../parts/markdown.tsx";
+import { withoutCommands } from "../parts/plain.ts";
 import { Shown } from "../parts/shown.tsx";
 import { Time } from "../parts/time.tsx";
 
@@ -36,7 +37,7 @@ export function Failure({ failure, reports }: Data) {
           <ul>
             {recommendations.map((one) => (
               <li key={one}>
-                <Shown text={one} />
+                <Shown text={withoutCommands(one)} />
               </li>
             ))}
           </ul>

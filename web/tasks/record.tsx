@@ -2,6 +2,7 @@ import { Link, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import type { Output } from "../client/call.ts";
 import { useOperation } from "../client/query.ts";
+import { AgentName } from "../parts/agent-name.tsx";
 import { Destinations } from "../parts/destinations.tsx";
 import { later } from "../parts/later.tsx";
 import { Shown } from "../parts/shown.tsx";
@@ -140,7 +141,7 @@ function AttemptView({ task, attempt }: { task: string; attempt: Attempt }) {
       <h3>
         Attempt {attempt.attempt}{" "}
         <span className="muted">
-          by <Shown text={attempt.worker} />, <Time at={attempt.started_at} />
+          by <AgentName of={attempt.worker} />, <Time at={attempt.started_at} />
         </span>
       </h3>
       <p className="facts">{facts.join(" · ")}</p>
@@ -189,7 +190,7 @@ function AttemptView({ task, attempt }: { task: string; attempt: Attempt }) {
               {verdict.outcome} {verdict.score}
             </span>{" "}
             <span className="muted">
-              by <Shown text={verdict.verifier} />, <Time at={verdict.at} />
+              by <AgentName of={verdict.verifier} />, <Time at={verdict.at} />
             </span>
           </p>
           <p>

@@ -2,6 +2,7 @@ import { Link, useParams } from "@tanstack/react-router";
 import { useState } from "react";
 import { stateWords } from "../../src/tasks/state-words.ts";
 import { useOperation, useWrite } from "../client/query.ts";
+import { AgentName } from "../parts/agent-name.tsx";
 import { later } from "../parts/later.tsx";
 import { Shown } from "../parts/shown.tsx";
 import { Failed, Loading } from "../parts/state.tsx";
@@ -154,7 +155,7 @@ export function TaskPage() {
             {task.attempt ? <span>attempt {task.attempt}</span> : null}
             {task.holder && (
               <span>
-                held by <Shown text={task.holder} />
+                held by <AgentName of={task.holder} />
                 {task.held_until && (
                   <>
                     {" "}
@@ -192,16 +193,18 @@ export function TaskPage() {
           {task.blocked_by.map((one) => (typeof one === "string" ? one : (one as { title: string }).title)).join(", ")}.
         </p>
       )}
-      <section>
-        <h2>Description</h2>
-        {task.description ? (
-          <p className="plain">
-            <Shown text={task.description} />
-          </p>
-        ) : (
-          <p className="muted">No description.</p>
-        )}
-      </section>
+      {!task.run && (
+        <section>
+          <h2>Description</h2>
+          {task.description ? (
+            <p className="plain">
+              <Shown text={task.description} />
+            </p>
+          ) : (
+            <p className="muted">No description.</p>
+          )}
+        </section>
+      )}
       {task.dependencies.length > 0 && (
         <section>
           <h2>Depends on</h2>

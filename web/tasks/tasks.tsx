@@ -5,6 +5,7 @@ import { useState } from "react";
 import { stateWords } from "../../src/tasks/state-words.ts";
 import { call, type Input } from "../client/call.ts";
 import { useWrite } from "../client/query.ts";
+import { AgentName } from "../parts/agent-name.tsx";
 import { Dialog } from "../parts/dialog.tsx";
 import { Shown } from "../parts/shown.tsx";
 import { Empty, Failed, Loading } from "../parts/state.tsx";
@@ -98,7 +99,7 @@ export function Tasks() {
                     <span className={`state tone-${toneOf(todo.state)}`}>{stateWords[todo.state]}</span>
                     {todo.waits_for ? <span className="muted"> waits for {todo.waits_for}</span> : null}
                   </td>
-                  <td className="minor">{todo.holder && <Shown text={todo.holder} />}</td>
+                  <td className="minor">{todo.holder && <AgentName of={todo.holder} />}</td>
                   <td className="number minor">{todo.attempt ?? ""}</td>
                   <td className="number minor">{todo.priority}</td>
                 </tr>

@@ -137,7 +137,7 @@ const words: Record<EventKind, Said | null> = {
   "section-renamed": pages("renamed"),
   "session-link-created": people("created a sign-in link for"),
   "session-opened": people("signed in"),
-  "session-revoked": people("revoked sessions"),
+  "session-revoked": people((data) => ("sessions" in data ? "revoked the sessions of" : "revoked a session")),
   "settings-allowed": settings("allowed settings of the repository"),
   "settings-changed": settings("set up the agent"),
   "settings-revoked": settings("withdrew allowed settings"),

@@ -81,7 +81,7 @@ export const activity = operation({
             text: words.says,
             subject,
           },
-          title: about?.title ?? titleIn(subject, kind),
+          title: about?.title ?? titleIn(subject),
           source_path: about?.path ?? pathIn(app, event),
           run_id: about?.run ?? null,
           note: noteIn(event.data),
@@ -147,10 +147,8 @@ function entryAt(wiki: string, path: string): string | undefined {
 const nameIn = (subject: string) => subject.slice(subject.indexOf(":") + 1);
 
 /** Pages, entries, sources and people are named by their subject; a token, session or job has no name to show. */
-function titleIn(subject: string, kind: string): string | null {
-  const isNamed = /^(entry|page|source):/.test(subject) || (subject.startsWith("user:") && kind.startsWith("user-"));
-  return isNamed ? nameIn(subject) : null;
-}
+const titleIn = (subject: string): string | null =>
+  /^(entry|page|source|user):/.test(subject) ? nameIn(subject) : null;
 
 function pathIn(app: CrewApp, { subject, data }: ActivityEvent): string | null {
   if (subject.startsWith("entry:")) return `${app.config.wiki}/${nameIn(subject)}.md`;
