@@ -213,6 +213,7 @@ export async function joinRuns(crew: Crew, run: string | undefined, options: Opt
   const carrying = carryAbandoned(crew, run, options);
   /** Runs that this process could not work on, and until when it leaves them to others. */
   const left = new Map<string, number>();
+  let hasFailed = true;
   try {
     const reason = await runStages(
       crew,
@@ -238,9 +239,10 @@ export async function joinRuns(crew: Crew, run: string | undefined, options: Opt
       },
       async () => run !== undefined && (await isRunOver(app, run)),
     );
+    hasFailed = false;
     return reason === undefined || run === undefined ? ok(true) : refuse("refused", reason);
   } finally {
-    await carrying.end();
+    await carrying.end({ now: hasFailed });
   }
 }
 
@@ -248,12 +250,14 @@ export async function joinRuns(crew: Crew, run: string | undefined, options: Opt
 function carryAbandoned(crew: Crew, only: string | undefined, options: Options) {
   const carried = new Map<string, Promise<void>>();
   const over = new AbortController();
+  const failed = new AbortController();
+  const signal = AbortSignal.any([options.signal, failed.signal]);
   const kind = "worker";
   const isCarried = (run: string) => carried.has(run);
   async function look(): Promise<void> {
     for (const { run } of await takeOverRuns(crew, { run: only, isCarried, kind })) {
       crew.tell({ kind: "run-taken-over", run });
-      const work = carryBeside(crew, run, options).catch((error: unknown) =>
+      const work = carryBeside(crew, run, { ...options, signal }).catch((error: unknown) =>
         crew.app.log.error({ run, error: String(error) }, "run-failed"),
       );
       carried.set(
@@ -272,8 +276,10 @@ function carryAbandoned(crew: Crew, only: string | undefined, options: Options) 
   })();
   return {
     has: isCarried,
-    async end(): Promise<void> {
+    /** `now`: nobody works on the runs any more, so that they are handed over. */
+    async end({ now }: { now: boolean }): Promise<void> {
       over.abort();
+      if (now) failed.abort();
       await loop;
       await Promise.all(carried.values());
     },

@@ -290,7 +290,9 @@ export function worktrees({ git, packs: given, folder: home, guarded, author }: 
       // Without its second parent, whose history has the tasks that are left out.
       to = await commitTree(joined.tree, [to], (await git.text(["log", "-1", "--format=%B", commit])).trimEnd());
     }
-    return ok({ from, to });
+    // Another machine may have to set the branch back after a crash.
+    const published = (await stored()?.publish(run, to)) ?? ok(true);
+    return published.ok ? ok({ from, to }) : published;
   }
 
   /** Sets the accepted work back; what was accepted before stays on a branch of its own. */
