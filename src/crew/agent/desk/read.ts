@@ -14,8 +14,7 @@ export const readTool = (desk: Desk) =>
     ...reading,
     name: "read_file",
     summary: "Read a file in your folder: text by lines, or an image.",
-    guidance:
-      "`of` is its number of lines: read long files in parts, and several files by several calls in one answer.",
+    guidance: "`of` is its number of lines: read long files in parts.",
     input: z.object({
       path,
       from: z
