@@ -33,7 +33,7 @@ export function startTraces(app: App, address: TraceAddress): { stop(): Promise<
   /** Undefined while another server sends. */
   async function position(): Promise<Position | undefined> {
     const found = parseJsonOr<Position | undefined>((await findMeta(db.read, key)) ?? "", undefined);
-    // What happened before somebody asked for traces is not sent.
+    // Events from before the first start with a collector are not sent.
     if (!found) return { cursor: (await lastEventId(db)) ?? "0", owner, until: 0 };
     return found.owner === owner || found.until < Date.now() ? found : undefined;
   }

@@ -5,7 +5,7 @@ CREATE TABLE identities (
   person     TEXT NOT NULL,
   created_at TEXT NOT NULL,
   seen_at    TEXT NOT NULL,
-  -- When the provider's claims gave no rank any more and the user was removed for that reason. NULL for a user whom an
+  -- When the provider's claims no longer gave a rank and the user was removed for that reason. NULL for a user whom an
   -- admin removed: they do not come back by signing in.
   left_at    TEXT,
   PRIMARY KEY (issuer, subject)

@@ -12,7 +12,10 @@ export async function countByState(query: Query, table: "tasks" | "runs"): Promi
 }
 
 /** Tasks that a worker holds, and those whose lease is over, by the clock of the engine. */
-export async function countClaims(query: Query, engine: Database["engine"]): Promise<{ held: number; expired: number }> {
+export async function countClaims(
+  query: Query,
+  engine: Database["engine"],
+): Promise<{ held: number; expired: number }> {
   const row = await query
     .selectFrom("tasks")
     .select([
@@ -24,7 +27,7 @@ export async function countClaims(query: Query, engine: Database["engine"]): Pro
   return { held: Number(row.all) - Number(row.expired), expired: Number(row.expired) };
 }
 
-/** What waits in each queue. */
+/** The number of waiting items in each queue. */
 export async function countQueues(query: Query): Promise<{ state: string; count: number }[]> {
   const count = async (state: string, rows: Promise<{ count: number | string | bigint }>) => ({
     state,
