@@ -320,6 +320,10 @@ describe.each(engines)("search on %s", (engine) => {
     const glossary = answer.passages.find((one: { ref: string }) => one.ref === "entry:glossary");
     expect(glossary.why.join()).toMatch(/words: fence|linked from/);
 
+    for (const n of [1, 2, 3])
+      unwrap(
+        await app.sources.add(`long-${n}.txt`, Buffer.from(`fence ${n}, ${"a post and a rail, ".repeat(20)}`), ada),
+      );
     const small = await call("recall", { query: "lease, fence and failed delivery", budget: 1000 });
     expect(Buffer.byteLength(JSON.stringify(small))).toBeLessThanOrEqual(1000);
     expect(small.omitted).toBeGreaterThan(0);

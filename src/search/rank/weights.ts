@@ -1,13 +1,11 @@
 import type { PassageShape } from "../../store/tables.ts";
 
 /**
- * What ranking weighs, chosen on the dev sets and then frozen:
+ * What ranking weighs, chosen on all questions of the dev sets: turns on LoCoMo, text on Cranfield and MuSiQue. No dev
+ * set has logs: a log line is as short as a turn and weighs the same. To see the figures of each weight, or those of
+ * one half of the questions:
  *
- *     npm run bench -- retrieval --data DIR --choose --fold 0     figures of each weight on one half of the questions
- *     npm run bench -- retrieval --data DIR --choose --fold 1     validated on the other half
- *
- * Turns were chosen on LoCoMo, text on Cranfield, MuSiQue and SciFact. No dev set has logs: a log line is as short as
- * a turn and weighs the same.
+ *     npm run bench -- retrieval --data DIR --choose [--fold 0|1]
  */
 
 export type VectorWeights = Readonly<Record<PassageShape, number>>;
