@@ -54,7 +54,8 @@ export function httpServer(app: App, { token, owner, cookie, reach, stopping }: 
     await next();
     c.res.headers.set("cache-control", c.res.headers.get("cache-control") ?? "no-store");
     // nginx collects an answer otherwise, and the reader of a stream gets nothing for minutes.
-    if (c.res.headers.get("content-type")?.startsWith("text/event-stream")) c.res.headers.set("x-accel-buffering", "no");
+    if (c.res.headers.get("content-type")?.startsWith("text/event-stream"))
+      c.res.headers.set("x-accel-buffering", "no");
     const warning = app.schemaWarning();
     // Percent-encoded: a header has no other way to carry every character of a path.
     if (warning) c.res.headers.set("scriptorium-warning", encodeURIComponent(warning));
