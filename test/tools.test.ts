@@ -176,11 +176,12 @@ describe("P2: one search for agents", () => {
       expect(await call("fetch_entry", { id })).toHaveProperty("id");
   });
 
-  test("narrows by type and says which filter it ignored", async () => {
+  test("narrows by type and refuses an unknown one", async () => {
     const { call } = await book();
     expect(await call("search", { query: "lease type:entry" })).toMatchObject({ notes: [] });
     expect(await call("search", { query: "lease type:entrie" })).toMatchObject({
-      notes: [expect.stringContaining("unknown type entrie")],
+      status: "invalid",
+      error: "type: unknown type entrie; did you mean entry?",
     });
   });
 });

@@ -49,7 +49,7 @@ const adoption = {
 
 const adoptHelp = `
 With store: files on PostgreSQL, the files of one folder are the entries, and other folders are refused. Run this in
-the new folder when the old one is not used any more: its servers are stopped, and its files and git history are here.
+the new folder when the old one is no longer used: its servers are stopped, and its files and git history are here.
 
 Example:
   git fetch old-host:handbook '+refs/scriptorium/*:refs/scriptorium/*'

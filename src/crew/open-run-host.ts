@@ -156,7 +156,7 @@ export function openRunHost(
   /** Why no run can be taken over, as logged last. */
   let unable: string | undefined;
 
-  /** Looks for runs that no process carries any more, once at a time. */
+  /** Looks for runs that no process carries, one search at a time. */
   function takeOverAbandoned(): Promise<void> {
     looking ??= look()
       .catch((error: unknown) => appOf().log.warn({ error: String(error) }, "take-over-failed"))

@@ -4,9 +4,11 @@ import type { TraceAddress } from "./traces.ts";
 /** Where traces go, in the variables of OpenTelemetry; undefined if nowhere. */
 export function traceAddress(env: Environment): TraceAddress | undefined {
   const base = env.OTEL_EXPORTER_OTLP_ENDPOINT;
-  const url = env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT || (base && `${base.replace(/\/+$/, "")}/v1/traces`);
+  const url = env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT || (base && `${withoutSlash(base)}/v1/traces`);
   return url ? { url, headers: headersIn(env.OTEL_EXPORTER_OTLP_HEADERS ?? "") } : undefined;
 }
+
+const withoutSlash = (address: string) => (address.endsWith("/") ? address.slice(0, -1) : address);
 
 /** `name=value,name=value`, values percent-encoded. */
 const headersIn = (text: string): Record<string, string> =>

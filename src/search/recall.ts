@@ -122,7 +122,7 @@ export function withinBytes<T>(items: T[], bytes: number, shown: (item: T) => un
 
 const sizeOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value) ?? "");
 
-/** The beginning of a passage that is too large by itself, so that a small budget is no empty answer. */
+/** The beginning of a passage that is too large by itself, so that a small budget still returns something. */
 function cutTo(
   passage: RecalledPassage,
   bytes: number,

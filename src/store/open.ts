@@ -1,7 +1,7 @@
 import type { Database, DatabaseAddress } from "./database.ts";
 import { withIdempotency } from "./idempotency.ts";
 
-/** Loads only the engine that is used. A PostgreSQL server that is starting is waited for, as `tellProgress` is told. */
+/** Loads only the engine that is used. Waits for a PostgreSQL server that is starting, and reports it to `tellProgress`. */
 export async function openDatabase(
   address: DatabaseAddress,
   how: { tellProgress?: ((line: string) => void) | undefined } = {},

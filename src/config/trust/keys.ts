@@ -107,6 +107,8 @@ export const keyTrust: Readonly<Record<string, "plain" | SensitiveKey>> = {
   "crew.budget.attempt_usd": "plain",
   "crew.budget.attempt_output_tokens": "plain",
   "crew.outage_minutes": "plain",
+  "crew.packs": "plain",
+  "crew.pack_mb": "plain",
   "crew.reports": "plain",
   "crew.questions": "plain",
   "crew.agents.<name>.runner": "plain",

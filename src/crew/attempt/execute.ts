@@ -187,7 +187,7 @@ function checkCosts({ app, agents }: Crew, plan: Run["plan"]): Result<true> {
 
 type Wanted = { run: string | undefined; isCarried(run: string): boolean; kind: CarrierKind };
 
-/** Takes over the runs that nobody executes any more, as far as this process can: with agents, and with their files. */
+/** Adopts the runs that no process executes, as far as this process can: with agents, and with their files. */
 export async function takeOverRuns(crew: Crew, { run, isCarried, kind }: Wanted): Promise<Carried[]> {
   const { app } = crew;
   const found = (await abandonedRuns(app.db)).filter((one) => (run ?? one.run) === one.run && !isCarried(one.run));
@@ -276,7 +276,7 @@ function carryAbandoned(crew: Crew, only: string | undefined, options: Options) 
   })();
   return {
     has: isCarried,
-    /** `now`: nobody works on the runs any more, so that they are handed over. */
+    /** `now`: no agent works on the runs, so they are handed over. */
     async end({ now }: { now: boolean }): Promise<void> {
       over.abort();
       if (now) failed.abort();
@@ -377,7 +377,7 @@ type Stopping = {
   lost?: AbortSignal;
   /** Runs that this process leaves to others. */
   skips?: () => readonly string[];
-  /** True if the pool goes on with other runs. */
+  /** True if the pool continues with other runs. */
   onStop?(stopped: { reason: string; task: string }): Promise<boolean>;
   onEnd?(task: string): Promise<void>;
 };

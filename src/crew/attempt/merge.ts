@@ -135,7 +135,7 @@ async function failing(
 /** Nobody holds a task whose work is being merged, so the checkout itself names the process that needs it. */
 const ofThisProcess = () => `-merge-${processMark()}`;
 
-/** False for checkouts of killed processes, and for folders that are no such checkouts. */
+/** False for checkouts of killed processes, and for other folders. */
 export function isMergeOfLivingProcess(folder: string): boolean {
   const [, mark] = /-merge-(\d+-\d+(?:-[\w.]+)?)$/.exec(folder) ?? [];
   return mark !== undefined && stateOfMark(mark) !== "gone";

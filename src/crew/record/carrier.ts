@@ -13,7 +13,7 @@ import type { CrewApp } from "./crew-app.ts";
  */
 export type CarrierKind = "server" | "worker" | "command" | "shared";
 
-/** How often a process looks for runs that nobody executes any more. */
+/** How often a process looks for runs that no process executes. */
 export const takeOverMs = 3000;
 
 /** `shared`: no single process executes the run. */

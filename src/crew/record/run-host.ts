@@ -35,7 +35,7 @@ export interface RunHost {
   work(run: string | undefined, options: WorkOptions): Promise<Result<true>>;
   /** Calls back with what happens in the runs of this process. Returns how to unsubscribe. */
   onNews(listener: (news: News) => void): () => void;
-  /** Executes the runs that no process carries any more, now and until `stop`. */
+  /** Executes the runs that no process carries, now and until `stop`. */
   resume(): Promise<void>;
   /** Stops all work; resolves when every task is handed back. */
   stop(): Promise<void>;

@@ -95,7 +95,7 @@ export function openRunPacks({ db, git, now, log, config }: Deps) {
     return withPack({ commit, without: [], shallow: commit }, (pack) => store(pack, (tx) => link(tx, pack.id)));
   }
 
-  /** Stores a commit of a run, unless it is there. What others recorded of the run is left out. */
+  /** Stores a commit of a run, unless it is there. Commits of the run that are recorded already are left out. */
   async function publish(run: string, commit: string): Promise<Result<true>> {
     const row = await findRunBranch(db.read, run);
     if (!row) return refuse("refused", `run ${run} has no base commit on record`);

@@ -90,7 +90,7 @@ const words: Record<EventKind, Said | null> = {
   "proposal-comment-resolved": proposals("resolved a comment on a proposal for"),
   "proposal-commented": proposals("commented on a proposal for"),
   "proposal-deciding": null,
-  "proposal-decision-failed": proposals("could not carry out a decision on a proposal for"),
+  "proposal-decision-failed": proposals("could not apply a decision on a proposal for"),
   "proposal-decision-undone": proposals("undid a decision on a proposal for"),
   "proposal-followed": null,
   "proposal-opened": proposals("opened a proposal for"),

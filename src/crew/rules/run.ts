@@ -134,7 +134,7 @@ export const runBudget = "the budget of the run";
 
 export const stopCauses = ["person", "budget", "other"] as const;
 
-/** Why a run is stopped; null if it is not. After `budget` it can only go on with a larger one. */
+/** Why a run is stopped; null if it is not. After `budget` it can only continue with a larger one. */
 export function stopCause(run: Pick<Run, "state" | "reason">): (typeof stopCauses)[number] | null {
   if (run.state !== "stopped") return null;
   if (isPaused(run)) return "person";

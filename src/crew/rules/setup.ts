@@ -63,7 +63,7 @@ export function managerProgram(paths: Iterable<string>, yarnrcs: readonly string
     (path) => /(^|\/)\.pnpmfile\.[cm]?js$/.test(path) || /(^|\/)\.yarn\/plugins\//.test(path),
   );
   if (file !== undefined) return file;
-  const names = yarnrcs.flatMap((text) => /^\s*["']?(yarnPath|yarn-path|plugins)\b/m.exec(text)?.[1] ?? []);
+  const names = yarnrcs.flatMap((text) => /^[ \t]*["']?(yarnPath|yarn-path|plugins)\b/m.exec(text)?.[1] ?? []);
   return names[0] === undefined ? undefined : `${names[0]} of yarn`;
 }
 

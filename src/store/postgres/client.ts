@@ -28,7 +28,7 @@ const numbersAsNumbers = {
 type Greeting = { direct: boolean; readOnly: boolean };
 
 /**
- * Behind a pooler the process id that the client was told is not the server's. Then nothing may be set for the
+ * Behind a pooler, the process id that the client received is not the server's. Then nothing may be set for the
  * session: the next transaction, of anybody, may get this server connection.
  */
 const greeting = `

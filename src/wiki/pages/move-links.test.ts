@@ -21,11 +21,11 @@ test.each([
     "[d](https://example.org/docs/deploy.md) [e](deploy.md.bak)",
     "[d](https://example.org/docs/deploy.md) [e](deploy.md.bak)",
   ],
-])("W5: links to a moved page are rewritten and nothing else: %j", (before, after) => {
+])("U11: links to a moved page are rewritten and nothing else: %j", (before, after) => {
   expect(inPage(before)).toBe(after);
 });
 
-test("W5: relative links and images of the moved page lead to the same files from its new folder", () => {
+test("U11: relative links and images of the moved page lead to the same files from its new folder", () => {
   const text =
     "[p](plan.md#x) ![i](img/a.png) [self](deploy.md#top) [up](../README.md) [f](img/) [w](https://a.b) [#](#x)\n";
   expect(moveLinks(text, move.from, move)).toEqual({
@@ -34,7 +34,7 @@ test("W5: relative links and images of the moved page lead to the same files fro
   });
 });
 
-test("W5: names that markdown would misread are percent-encoded", () => {
+test("U11: names that markdown would misread are percent-encoded", () => {
   const to = "a b/über (1).md";
   expect(moveLinks("[d](deploy.md)", "docs/plan.md", { from: move.from, to })?.text).toBe(
     "[d](../a%20b/%C3%BCber%20%281%29.md)",
@@ -42,7 +42,7 @@ test("W5: names that markdown would misread are percent-encoded", () => {
   expect(moveLinks("[d](deploy.md)", "docs/plan.md", { from: move.from, to: "ü.md" })?.text).toBe("[d](../ü.md)");
 });
 
-test("W5: a link in an unusual form is reported instead of left behind unseen", () => {
+test("U11: a link in an unusual form is reported instead of left behind unseen", () => {
   expect(moveLinks("[d](deploy.md\\#x)", "docs/plan.md", move)).toBeUndefined();
   expect(inPage("[d](de(p)loy.md)")).toBe("[d](de(p)loy.md)");
   expect(moveLinks("[d](a(b).md)", "docs/plan.md", { from: "docs/a(b).md", to: "docs/c.md" })).toBeUndefined();
