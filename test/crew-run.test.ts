@@ -433,6 +433,7 @@ describe.each(sampledEngines)("a run on %s", (engine) => {
       branches: [stray],
       checkouts: [checkout],
       setups: [],
+      stored_bytes: 0,
       kept,
     });
     expect(branches()).toEqual([accepted, stray]);

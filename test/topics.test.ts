@@ -46,8 +46,8 @@ const call =
     return result.ok ? result.value : refusalFor(result.problem);
   };
 
-async function handbook(engine: (typeof engines)[number] = "sqlite", text = page) {
-  const workspace = await newWorkspace({ engine });
+async function handbook(engine: (typeof engines)[number] = "sqlite", text = page, store?: "database") {
+  const workspace = await newWorkspace({ engine, ...(store ? { store } : {}) });
   const file = join(workspace.root, "docs/deploy.md");
   mkdirSync(dirname(file), { recursive: true });
   writeFileSync(file, text);
@@ -240,7 +240,8 @@ const otherBranch = page
   .replace("one region at a time", "one small region at a time");
 
 test("V10: servers of two checkouts on different branches do not change each other's topics", async () => {
-  const { app, root, git, do: perform } = await handbook("postgres");
+  // Two folders may share a database only with store: database (M6).
+  const { app, root, git, do: perform } = await handbook("postgres", page, "database");
   git("add", "-A");
   git("commit", "-qm", "Add the page");
   const lost = await perform("open_topic", about("Wait for the harbour desk to confirm."));

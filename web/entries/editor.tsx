@@ -2,6 +2,7 @@ import { Button } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { useEffect, useRef, useState } from "react";
 import type { RenderedPage } from "../../src/http/web-types.ts";
+import { bodyStart } from "../../src/kernel/markdown/frontmatter.ts";
 import { useOperation, useWrite } from "../client/query.ts";
 import { CodeEditor } from "../parts/code-editor.tsx";
 import { Markdown } from "../parts/markdown.tsx";
@@ -132,7 +133,7 @@ export function Preview({ text }: { text: string }) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and keys must be able to do that
     <section className="preview" aria-label="Preview" tabIndex={0}>
-      <Markdown text={shown} />
+      <Markdown text={shown.slice(bodyStart(shown))} />
     </section>
   );
 }
