@@ -112,19 +112,23 @@ async function makeIt(plan: FullPlan): Promise<Pick<InitResult, "done" | "bookBr
       plan,
       shell().env,
       () =>
-        withApp({ dir: plan.root }, async (app) => {
-          // Listing indexes the new files as version 1.
-          await app.entries.list();
-          ownerToken(app.config.stateFolder);
-          bookBranch = app.config.bookBranch && (await ownBookBranch(app.git, app.config.bookBranch));
-        }),
+        withApp(
+          { dir: plan.root },
+          async (app) => {
+            // Listing indexes the new files as version 1.
+            await app.entries.list();
+            ownerToken(app.config.stateFolder);
+            bookBranch = app.config.bookBranch && (await ownBookBranch(app.git, app.config.bookBranch));
+          },
+          { waits: false },
+        ),
       stop.signal,
     );
     const proof = plan.clients && (await prove(plan.clients, plan));
     if (proof && !proof.ok) shell().exitCode = 1;
     return { done, bookBranch, proof };
   } catch (error) {
-    if (error instanceof Refused) throw error;
+    if (error instanceof Refused && error.problem.code !== "storage") throw error;
     const reason = machineTrouble(error) ?? (error as Error).message;
     throw new Refused({ code: "refused", message: `init failed and left nothing behind: ${reason}` });
   } finally {

@@ -19,11 +19,18 @@ import { inert, inertly, json } from "./text.ts";
 /** Options that every command has. */
 export type Common = { dir?: string; json?: boolean; token?: string; idempotencyKey?: string };
 
+type Opening = {
+  root?: string | undefined;
+  database?: string | undefined;
+  /** False to fail at once if the database cannot be reached. */
+  waits?: boolean;
+};
+
 /** Opens the workspace around `dir`, does the work, and leaves nothing behind. */
 export async function withApp<T>(
   common: Common,
   work: (app: App) => Promise<T>,
-  { root: known, database }: { root?: string | undefined; database?: string | undefined } = {},
+  { root: known, database, waits = true }: Opening = {},
 ): Promise<T> {
   const { env: own, cwd } = shell();
   crashAt(own.SCRIPTORIUM_CRASH_AT);
@@ -31,7 +38,10 @@ export async function withApp<T>(
   const root = known ?? unwrap(findWorkspace(resolve(cwd, common.dir ?? ".")));
   // Loaded when they are needed: usage errors and scribe with a server do without.
   const [{ openApp }, { loadConfig }] = await Promise.all([import("../app.ts"), import("../config/config.ts")]);
-  const app = await openApp(unwrap(loadConfig(root, env)), { tellProgress: tellWaiting });
+  const config = unwrap(loadConfig(root, env));
+  if (!waits && config.database.engine === "postgres")
+    config.database.limits = { ...config.database.limits, startMs: 0 };
+  const app = await openApp(config, { tellProgress: tellWaiting });
   try {
     return await work(app);
   } finally {

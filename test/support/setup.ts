@@ -45,5 +45,5 @@ async function openPostgres(): Promise<{ url: string; stop(): Promise<void> } | 
   if (!(await postgresFolder())) return undefined;
   // The tests kill our processes, never the database server: durability of its own is not at stake. Autovacuum would
   // start a process for each database in turn, several times a second when there are hundreds.
-  return startPostgres(["fsync=off", "synchronous_commit=off", "full_page_writes=off", "autovacuum=off"]);
+  return startPostgres(["fsync=off", "full_page_writes=off", "autovacuum=off"]);
 }

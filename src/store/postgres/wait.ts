@@ -39,6 +39,6 @@ function reasonOf(error: unknown): string {
 const notReached = (url: string, error: unknown, { startMs }: Limits) =>
   new Refused({
     code: "storage",
-    message: `the database ${postgresName(url)} cannot be reached: ${reasonOf(error)} (waited ${Math.round(startMs / 1000)} s). Start it, or correct database: in scriptorium.yaml or SCRIPTORIUM_DATABASE_URL`,
+    message: `the database ${postgresName(url)} cannot be reached: ${reasonOf(error)}${startMs > 0 ? ` (waited ${Math.round(startMs / 1000)} s)` : ""}. Start it, or correct database: in scriptorium.yaml or SCRIPTORIUM_DATABASE_URL`,
     details: { reason: "unavailable" },
   });
