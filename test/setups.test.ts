@@ -142,7 +142,8 @@ describe("dependencies of a run", needs("bubblewrap"), () => {
           await use("write_file", { path: "package.json", content });
         }
         if (number === "1.1" && retry) {
-          expect(told).toContain("npm ci exited with code 1");
+          // The download with the person's logins, which runs no scripts, meets the mistake first.
+          expect(told).toContain("npm ci --ignore-scripts exited with code 1");
           await use("write_file", { path: "package.json", content: `${git("show", "HEAD:package.json")}\n` });
         }
         if (number !== "0") await use("write_file", { path: "out.txt", content: "x\n" });
@@ -246,7 +247,7 @@ describe("dependencies of a run", needs("bubblewrap"), () => {
       // The script has to know where the person's home is; it is made before the registry.
       const home = temporaryFolder();
       writeFileSync(join(home, ".npmrc"), "//registry.invalid/:_authToken=SECRET\n");
-      const { app, registry, token } = await projectWithRegistry({ packages: [curious(home)] });
+      const { app, registry } = await projectWithRegistry({ packages: [curious(home)] });
       const check = [{ criterion: "seen", check: { run: ["cat", "node_modules/greeting/seen.json"], exits: 0 } }];
       const run = await newRun(app, [task("0", check)]);
       let seen: unknown;
@@ -265,8 +266,6 @@ describe("dependencies of a run", needs("bubblewrap"), () => {
         direct: "ECONNREFUSED",
         proxy: 403,
       });
-      const inSandbox = registry.requests.filter(({ authorization }) => authorization?.includes(token));
-      expect(inSandbox.length).toBeLessThan(registry.requests.length);
       const [setup] = await setupsOf(app.db.read, run);
       expect(setup?.destinations).toEqual(
         expect.arrayContaining([
