@@ -10,7 +10,7 @@ import { ask } from "./support/requests.ts";
 import { agent, newWorkspace, person } from "./support/workspace.ts";
 
 describe("creating in a browser", needs("chromium"), () => {
-  test("W5: a person restores an earlier version as a new one, after seeing what changes", async () => {
+  test("U11: a person restores an earlier version as a new one, after seeing what changes", async () => {
     const { root } = await newWorkspace();
     const { link, token } = await serve(root);
     const { page, faults, url } = await visit(link);
@@ -31,7 +31,7 @@ describe("creating in a browser", needs("chromium"), () => {
     expect(faults).toEqual([]);
   });
 
-  test("W5: files are added as sources; duplicates and names that are not allowed are reported", async () => {
+  test("U11: files are added as sources; duplicates and names that are not allowed are reported", async () => {
     const { root } = await newWorkspace();
     const { link, token } = await serve(root);
     const { page, url } = await visit(link);
@@ -51,7 +51,7 @@ describe("creating in a browser", needs("chromium"), () => {
     expect(sources.map(({ path }: { path: string }) => path)).not.toContain("copy.txt");
   });
 
-  test("W5: a person creates a page from the tree; the path is checked while typing and nothing is overwritten", async () => {
+  test("U11: a person creates a page from the tree; the path is checked while typing and nothing is overwritten", async () => {
     const { root, git } = await newWorkspace({ files: { "docs/plan.md": "# Plan\n" } });
     const { link, token } = await serve(root);
     const { page, faults, url } = await visit(link);
@@ -79,7 +79,7 @@ describe("creating in a browser", needs("chromium"), () => {
     await dialog.getByRole("button", { name: "Create page" }).click();
     await page.waitForURL("**/pages/docs/ops/limits.md");
     await page.getByRole("heading", { name: "How we deploy", level: 1 }).first().waitFor();
-    await page.getByRole("link", { name: "limits.md" }).waitFor();
+    await page.getByRole("navigation").getByRole("link", { name: "limits.md" }).first().waitFor();
     expect(git("log", "-1", "--format=%an %s")).toBe("Ada Lovelace Create docs/ops/limits.md");
     expect(git("show", "HEAD:docs/ops/limits.md")).toContain("# How we deploy\n\nStatus: proposed\n");
     expect(git("status", "--porcelain")).toBe("");
@@ -88,7 +88,7 @@ describe("creating in a browser", needs("chromium"), () => {
     expect(faults.filter((fault) => !fault.includes("409"))).toEqual([]);
   });
 
-  test("W5: a link that leads to a missing page offers to create it; a missing entry, to propose its section", async () => {
+  test("U11: a link that leads to a missing page offers to create it; a missing entry, to propose its section", async () => {
     const { root } = await newWorkspace({
       files: { "docs/plan.md": "# Plan\n\n[Next](next-steps.md) [[glossary/new]]\n" },
     });
@@ -122,7 +122,7 @@ describe("creating in a browser", needs("chromium"), () => {
     await page.getByText("New words").first().waitFor();
   });
 
-  test("W5: a person suggests an edit to any page; it waits on the review desk with a topic of its own", async () => {
+  test("U11: a person suggests an edit to any page; it waits on the review desk with a topic of its own", async () => {
     const { root, git } = await newWorkspace({ files: { "docs/plan.md": "# Plan\n\nFirst rest.\n" } });
     const { link, token } = await serve(root);
     const { page, url } = await visit(link);
@@ -156,7 +156,7 @@ describe("creating in a browser", needs("chromium"), () => {
     expect(git("show", "HEAD:docs/plan.md")).toContain("Then work.");
   });
 
-  test("W5: a person edits their own message with the keyboard; nobody else's has the button", async () => {
+  test("U11: a person edits their own message with the keyboard; nobody else's has the button", async () => {
     const { root, app } = await newWorkspace({ files: { "docs/plan.md": "# Plan\n\nFirst rest.\n" } });
     const asked = { source_path: "docs/plan.md", content: "Why rset?" };
     const { id } = unwrap(await operations.open_topic.perform(app, asked, person()));
@@ -182,7 +182,7 @@ describe("creating in a browser", needs("chromium"), () => {
     expect(await page.getByText("Why rset?").count()).toBe(0);
   });
 
-  test("W5: a page is moved after the links that change were shown", async () => {
+  test("U11: a page is moved after the links that change were shown", async () => {
     const { root, git } = await newWorkspace({
       files: {
         "docs/plan.md": "# Plan\n\nFirst [deploy](deploy.md).\n",
@@ -216,7 +216,7 @@ describe("creating in a browser", needs("chromium"), () => {
     await page.waitForURL("**/entries/aim");
   });
 
-  test("W5: a run is reverted after a preview and a typed word; the result links to what changed", async () => {
+  test("U11: a run is reverted after a preview and a typed word; the result links to what changed", async () => {
     const { root, app } = await newWorkspace();
     const run = await newRun(app, [planned("0"), planned("1.1")], "Explain settlement");
     unwrap(await operations.cancel_run.perform(app, { id: run }, person()));
@@ -244,7 +244,7 @@ describe("creating in a browser", needs("chromium"), () => {
     expect(content).not.toContain("mallory");
   });
 
-  test("W5: a task is overturned with a reason after its dependants were shown", async () => {
+  test("U11: a task is overturned with a reason after its dependants were shown", async () => {
     const { root, app } = await newWorkspace();
     const { tasks } = app;
     const add = async (title: string, ...dependsOn: string[]) =>
@@ -275,7 +275,7 @@ describe("creating in a browser", needs("chromium"), () => {
     await page.getByText("stale", { exact: true }).first().waitFor();
   });
 
-  test("W5: readers are offered none of it", async () => {
+  test("U11: readers are offered none of it", async () => {
     const { root } = await newWorkspace({ files: { "docs/plan.md": "# Plan\n\nFirst rest.\n" } });
     const { url: server, token } = await serve(root);
     const reader = { method: "POST", token, body: { name: "Grace", rank: "reader" } };
@@ -291,7 +291,7 @@ describe("creating in a browser", needs("chromium"), () => {
     expect(await page.getByRole("button", { name: "Create page" }).count()).toBe(0);
   });
 
-  test("W5: files are dropped on Sources", async () => {
+  test("U11: files are dropped on Sources", async () => {
     const { root } = await newWorkspace();
     const { link, token } = await serve(root);
     const { page, url } = await visit(link);

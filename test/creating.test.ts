@@ -15,8 +15,8 @@ const ask = async <N extends OperationName>(app: App, name: N, input: object, ca
 
 const files = { "docs/plan.md": "# Plan\n\nFirst rest.\n" };
 
-describe.each(engines)("W5: creating pages and proposing edits (%s)", (engine) => {
-  test("W5: a page is created once, also when two people create it at the same time", async () => {
+describe.each(engines)("U11: creating pages and proposing edits (%s)", (engine) => {
+  test("U11: a page is created once, also when two people create it at the same time", async () => {
     const { app, git } = await newWorkspace({ engine, files });
     const create = (content: string) => perform(app, "create_page", { path: "docs/new/deploy.md", content });
     const done = await Promise.all([create("# One\n"), create("# Two\n")]);
@@ -33,7 +33,7 @@ describe.each(engines)("W5: creating pages and proposing edits (%s)", (engine) =
     expect((await ask(app, "doctor", {})).findings.filter(({ state }) => state === "problem")).toEqual([]);
   });
 
-  test("W5: a proposal by hand opens its topic in the same transaction, and is approved by the rules for all", async () => {
+  test("U11: a proposal by hand opens its topic in the same transaction, and is approved by the rules for all", async () => {
     const { app, git } = await newWorkspace({ engine, files });
     const { source_sha: base_sha, content } = await ask(app, "read_page", { path: "docs/plan.md" });
     const edit = { source_path: "docs/plan.md", base_sha, message: "Work was missing." };
@@ -60,7 +60,7 @@ describe.each(engines)("W5: creating pages and proposing edits (%s)", (engine) =
   });
 });
 
-test("W5: a path is checked before anything is written: taken, reserved, ignored, in the wiki, outside", async () => {
+test("U11: a path is checked before anything is written: taken, reserved, ignored, in the wiki, outside", async () => {
   const { app, root, git } = await newWorkspace({ files });
   writeFileSync(join(root, ".gitignore"), ".scriptorium/\nprivate/\n");
   mkdirSync(join(root, "empty.md"));
@@ -93,7 +93,7 @@ test("W5: a path is checked before anything is written: taken, reserved, ignored
   expect(existsSync(join(root, "../out.md"))).toBe(false);
 });
 
-test("W5: the commands create a page, propose a section and propose an edit", async () => {
+test("U11: the commands create a page, propose a section and propose an edit", async () => {
   const { root, git, app } = await newWorkspace({ files });
   const { source_sha } = await ask(app, "read_page", { path: "docs/plan.md" });
   await app.close();

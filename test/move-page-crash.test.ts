@@ -38,8 +38,8 @@ async function workspaceWithPages(engine: "sqlite" | "postgres") {
   return made;
 }
 
-describe.each(["sqlite", "postgres"] as const)("W5: a move that is killed at any step (%s)", (engine) => {
-  test("W5: leaves the page in one place, with its links, and the next start finishes", async () => {
+describe.each(["sqlite", "postgres"] as const)("U11: a move that is killed at any step (%s)", (engine) => {
+  test("U11: leaves the page in one place, with its links, and the next start finishes", async () => {
     const { app, root } = await workspaceWithPages(engine);
     await app.close();
     const template = /test_\w+/.exec(read(join(root, "scriptorium.yaml")))?.[0];

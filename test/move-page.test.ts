@@ -34,8 +34,8 @@ async function workspaceWithPages(backend: Parameters<typeof newWorkspace>[0] = 
   return made;
 }
 
-describe.each(backends)("W5: a page is moved with its links ($store, $engine)", (backend) => {
-  test("W5: links are rewritten in one commit; topics, proposals, edges and history follow", async () => {
+describe.each(backends)("U11: a page is moved with its links ($store, $engine)", (backend) => {
+  test("U11: links are rewritten in one commit; topics, proposals, edges and history follow", async () => {
     const { app, root, git } = await workspaceWithPages(backend);
     const quoted = { source_path: move.path, quote: "Push the button", content: "Which?" };
     const topic = await ask(app, "open_topic", quoted);
@@ -113,7 +113,7 @@ describe.each(backends)("W5: a page is moved with its links ($store, $engine)", 
   });
 });
 
-test("W5: git follows a short page whose links make most of its text: they change in a commit of their own", async () => {
+test("U11: git follows a short page whose links make most of its text: they change in a commit of their own", async () => {
   const { app, git, root } = await newWorkspace({ files: { "docs/a.md": "[b](b.md)\n", "docs/b.md": "[a](a.md)\n" } });
   await ask(app, "move_page", { path: "docs/a.md", new_path: "far/away/from/here.md", confirm: true });
   expect(read(join(root, "far/away/from/here.md"))).toBe("[b](../../../docs/b.md)\n");
@@ -125,8 +125,8 @@ test("W5: git follows a short page whose links make most of its text: they chang
   expect(git("status", "--porcelain")).toBe("");
 });
 
-describe("W5: refusals of a move", () => {
-  test("W5: places that are taken, reserved, ignored or in the wiki are refused; nothing changes", async () => {
+describe("U11: refusals of a move", () => {
+  test("U11: places that are taken, reserved, ignored or in the wiki are refused; nothing changes", async () => {
     const { app, root, git } = await workspaceWithPages();
     writeFileSync(join(root, ".gitignore"), ".scriptorium/\nprivate/\n");
     git("add", ".gitignore");
@@ -159,7 +159,7 @@ describe("W5: refusals of a move", () => {
     expect(git("rev-parse", "HEAD")).toBe(head);
   });
 
-  test("W5: a page with uncommitted changes keeps its link, and the preview says so", async () => {
+  test("U11: a page with uncommitted changes keeps its link, and the preview says so", async () => {
     const { app, root } = await workspaceWithPages();
     writeFileSync(join(root, "README.md"), `${pages["README.md"]}unfinished\n`);
     const { left, relinked } = await ask(app, "move_page", { ...move, confirm: true });
@@ -171,7 +171,7 @@ describe("W5: refusals of a move", () => {
     expect(read(join(root, "README.md"))).toContain("unfinished");
   });
 
-  test("W5: the command shows the change with --dry-run and makes it without", async () => {
+  test("U11: the command shows the change with --dry-run and makes it without", async () => {
     const { root } = await workspaceWithPages();
     const shown = await scriptorium(["page", "move", move.path, move.new_path, "--dry-run"], { cwd: root });
     expect(shown.stdout).toContain("links in docs/plan.md:");

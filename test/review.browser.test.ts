@@ -251,7 +251,7 @@ describe("reading, writing and deciding in a browser", needs("chromium"), () => 
     const { page } = await visit(reas);
     await page.goto(`${url}/entries/vision?side=talk`);
     await page.getByText("Only collaborators and admins can open topics").waitFor();
-    expect(await page.getByRole("button", { name: "Edit" }).count()).toBe(0);
+    expect(await page.getByRole("button", { name: "Edit", exact: true }).count()).toBe(0);
     await page.goto(`${url}/inbox`);
     await page.getByRole("heading", { name: "Nothing waits for you" }).waitFor();
     await page.getByRole("link", { name: "One decision waits for others" }).click();
@@ -265,7 +265,7 @@ describe("reading, writing and deciding in a browser", needs("chromium"), () => 
     await rank.selectOption("collaborator");
     await admin.page.getByText("Rea is now collaborator").waitFor();
     await page.goto(`${url}/entries/vision`);
-    await page.getByRole("button", { name: "Edit" }).waitFor();
+    await page.getByRole("button", { name: "Edit", exact: true }).waitFor();
     await admin.page.getByRole("button", { name: "Remove Rea" }).click();
     await admin.page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
     await admin.page.getByText("Rea can no longer sign in").waitFor();

@@ -40,5 +40,6 @@ test("U5: the browser shows the record without commands, and agents in words", (
   expect(agentOf("vm:5579:221072/5/worker")).toBe("a worker on vm");
   expect(agentOf("vm:5579:221072/7/qc")).toBe("a verifier on vm");
   expect(agentOf("vm:5579:221072/7")).toBe("the crew on vm");
+  expect(agentOf("vm:5579:221072:0035969e.3d036f29.eb10ff4a.aeee578b/5/worker")).toBe("a worker on vm");
   expect(agentOf("Ada Lovelace")).toBeUndefined();
 });

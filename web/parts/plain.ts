@@ -1,3 +1,5 @@
+import { partsOfAgentName } from "../../src/kernel/agent-name.ts";
+
 /** `[[id|words]]` or `[words](address)`: the words. */
 const link = /\[\[(?:[^\]|]*\|)?([^\]]*)\]\]|\[([^\]]*)\]\([^)]*\)/g;
 
@@ -25,9 +27,9 @@ export function firstWords(text: string, most: number): string {
 export const withoutCommands = (text: string): string =>
   text.replace(/(?: with)?: scriptorium [^;]*(?:; scriptorium [^;]*)*/g, "");
 
-/** An agent that a process of a crew started, `host:pid:start/number/part`, in words; undefined for other names. */
+/** An agent that a process of a crew started, in words; undefined for other names. */
 export function agentOf(name: string): string | undefined {
-  const [, host, part] = /^([^:/]+):\d+:\d+\/\d+(?:\/(worker|qc))?$/.exec(name) ?? [];
-  if (host === undefined) return undefined;
-  return `${part === "qc" ? "a verifier" : part === "worker" ? "a worker" : "the crew"} on ${host}`;
+  const agent = partsOfAgentName(name);
+  if (!agent || agent.process === name) return undefined;
+  return `${agent.part === "qc" ? "a verifier" : agent.part === "worker" ? "a worker" : "the crew"} on ${agent.host}`;
 }

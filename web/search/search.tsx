@@ -5,6 +5,7 @@ import { useEffect, useMemo, useState } from "react";
 import type { Output } from "../client/call.ts";
 import { useOperation } from "../client/query.ts";
 import { linkToHit } from "../graph/homes.ts";
+import { AgentName } from "../parts/agent-name.tsx";
 import { Search as SearchIcon } from "../parts/icons.tsx";
 import { Shown, Snippet } from "../parts/shown.tsx";
 import { Empty, Failed, Loading } from "../parts/state.tsx";
@@ -161,7 +162,7 @@ function Found({ hit }: { hit: Hit }) {
         {hit.heading && <Shown text={hit.heading} />}
         {hit.author && (
           <span>
-            <Shown text={hit.author} />
+            <AgentName of={hit.author} />
             {hit.at && (
               <>
                 , <Time at={hit.at} />

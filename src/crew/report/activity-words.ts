@@ -1,3 +1,4 @@
+import { partsOfAgentName } from "../../kernel/agent-name.ts";
 import { type EventKind, eventKinds } from "../../kernel/event-kinds.ts";
 
 /** What activity is about, as a filter. */
@@ -219,12 +220,12 @@ const parts: Record<string, string> = {
   reporter: "Reporter",
 };
 
-/** Processes name their agents `host:pid:start/number/part`, and agents without a task `part-id`. */
+/** Agents without a task have names such as `part-id`. */
 export function actorOf(actor: string, roles: ReadonlySet<string>): Actor {
-  const process = /^.+:\d+:\d+(?:\/\d+(?:\/(worker|qc))?)?$/.exec(actor);
-  if (process) {
-    if (process[1] === undefined) return { name: "Crew", kind: "system" };
-    return { name: process[1] === "qc" ? "Verifier" : "Worker", kind: "agent" };
+  const agent = partsOfAgentName(actor);
+  if (agent) {
+    if (agent.part === undefined) return { name: "Crew", kind: "system" };
+    return { name: agent.part === "qc" ? "Verifier" : "Worker", kind: "agent" };
   }
   const part = parts[/^([a-z]+)-[a-z0-9]{6}$/.exec(actor)?.[1] ?? ""];
   if (part !== undefined) return { name: part, kind: "agent" };

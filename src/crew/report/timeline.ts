@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { partsOfAgentName } from "../../kernel/agent-name.ts";
 import { operation, people } from "../../kernel/operation.ts";
 import { ok } from "../../kernel/result.ts";
 import { noSuch } from "../../store/no-such.ts";
@@ -101,8 +102,11 @@ const msOrNull = (at: string | null | undefined) => (at ? Date.parse(at) : null)
 const planner = "planner";
 const keyOf = (task: string | null, epoch: number | null) => `${task} ${epoch}`;
 
-/** The processes of a run name their agents `host:pid:start/number/part`; a person who took over has a name. */
-const processOf = (agent: string) => /^(.+:\d+:\d+)\/\d+\/(?:worker|qc)$/.exec(agent)?.[1];
+/** The process of a worker or verifier; undefined for a person who took over. */
+function processOf(agent: string): string | undefined {
+  const parts = partsOfAgentName(agent);
+  return parts?.part && parts.process;
+}
 
 function laneName(group: string, n: number): { name: string; kind: "planner" | "worker" | "person" } {
   if (group === planner) return { name: n === 0 ? "Planner" : `Planner ${n + 1}`, kind: "planner" };
