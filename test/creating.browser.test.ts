@@ -72,6 +72,7 @@ describe("creating in a browser", needs("chromium"), () => {
     await dialog.getByText("docs/ops/limits.md is free.").waitFor();
     // A reload keeps the draft.
     await page.reload();
+    await page.getByRole("button", { name: "New page" }).waitFor();
     await page.keyboard.press("n");
     await page.keyboard.press("p");
     expect(await dialog.getByLabel("Title").inputValue()).toBe("How we deploy");
