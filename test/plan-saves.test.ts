@@ -78,7 +78,10 @@ describe.each(sampledEngines)("U6: versions of a plan, on %s", (engine) => {
     const { url, token } = await serve(root);
     const restore = (version: number) =>
       ask(url, `/api/runs/${run}/plan/versions/${version}/restore`, { method: "POST", token, body: {} });
-    expect((await restore(2)).json()).toMatchObject({ status: "conflict", error: expect.stringContaining("the same") });
+    expect((await restore(2)).json()).toMatchObject({
+      status: "conflict",
+      message: expect.stringContaining("the same"),
+    });
     expect((await restore(1)).json()).toMatchObject({ version: 3, restored: 1 });
     expect((await app.runs.find(run))?.plan?.tasks.map(({ title }) => title)).toEqual(["Do 0", "Do 1.1"]);
     expect(read(file)).toBe(content);
