@@ -49,6 +49,20 @@ describe("connections", needs("postgresql"), () => {
     return root;
   }
 
+  test("M2: a process that only read has no connection left once it has closed the database", async () => {
+    const name = await emptyDatabase();
+    const db = await openDatabase({ engine: "postgres", url: `${server.url}/${name}` });
+    expect(await subjects(db)).toEqual([]);
+    await db.close();
+    const client = new pg.Client({ connectionString: `${server.url}/postgres` });
+    await client.connect();
+    onTestFinished(() => client.end());
+    const open = "SELECT count(*)::int AS n FROM pg_stat_activity WHERE datname = $1";
+    // An idle connection that is not closed ends by itself after ten seconds, and until then the process stays alive.
+    const count = async () => (await client.query<{ n: number }>(open, [name])).rows[0]?.n;
+    await expect.poll(count, { timeout: 5000 }).toBe(0);
+  });
+
   test("M2, M8: while PostgreSQL restarts or crashes, the server lives, answers 503 with Retry-After, and loses or doubles nothing", async () => {
     const root = await workspaceOn(`${server.url}/${await emptyDatabase()}`);
     const { url, token, child } = await serveProcess(root);

@@ -45,11 +45,10 @@ export async function openPostgres(
   await waitForServer(() => migratePostgres(wanted), { url, limits, tellProgress });
   const connections = openConnections(address, limits);
 
-  const pool = { connect: connections.connect, end: connections.end };
+  // Kysely ends a pool only after a query of its own, so `close` ends the one that both share.
+  const pool = { connect: connections.connect, end: async () => undefined };
   const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
-  const read = new Kysely<Tables>({
-    dialect: new ReadDialect({ pool: { ...pool, end: async () => undefined } }, again),
-  });
+  const read = new Kysely<Tables>({ dialect: new ReadDialect({ pool }, again) });
   const me = randomUUID();
   const watch = watchChanges(listenAddress, limits, me);
   const tell = teller(connections, me);
@@ -88,6 +87,7 @@ export async function openPostgres(
       await tell.idle();
       await read.destroy();
       await db.destroy();
+      await connections.end();
     },
   };
 }
