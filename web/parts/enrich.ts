@@ -25,21 +25,29 @@ export function enrich(root: HTMLElement, signal: AbortSignal): void {
 }
 
 /**
- * A block that scrolls sideways must be focusable, or keyboard users cannot scroll it. Its width is asked for once it
- * is near the window: asking for all would lay out a long page at once.
+ * A block that scrolls sideways must be focusable, or keyboard users cannot scroll it. In a long page its width is
+ * asked for once it is near the window: asking for all would lay out the whole page at once.
  */
 function makeWideFocusable(root: HTMLElement, signal: AbortSignal): void {
+  const blocks = root.querySelectorAll<HTMLElement>("pre, .table-scroll, math[display=block]");
+  const check = (block: HTMLElement) => {
+    if (block.scrollWidth > block.clientWidth) block.tabIndex = 0;
+  };
+  if (!root.hasAttribute("data-long")) {
+    for (const block of blocks) check(block);
+    return;
+  }
   const seen = new IntersectionObserver(
     (entries) => {
       for (const { isIntersecting, target } of entries) {
         if (!isIntersecting) continue;
         seen.unobserve(target);
-        if (target.scrollWidth > target.clientWidth) (target as HTMLElement).tabIndex = 0;
+        check(target as HTMLElement);
       }
     },
     { rootMargin: "400px" },
   );
-  for (const wide of root.querySelectorAll("pre, .table-scroll, math[display=block]")) seen.observe(wide);
+  for (const block of blocks) seen.observe(block);
   signal.addEventListener("abort", () => seen.disconnect());
 }
 
