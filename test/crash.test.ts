@@ -13,6 +13,7 @@ import { type Ran, scribeProcess, scriptoriumProcess } from "./support/commands.
 import { thorough } from "./support/thorough.ts";
 import {
   agent,
+  databaseForCopy,
   freshDatabase,
   gitIn,
   newWorkspace,
@@ -98,7 +99,9 @@ describe.each([
         expect(step).toBeLessThan(60);
         const cwd = join(temporaryFolder(), "workspace");
         cpSync(base, cwd, { recursive: true });
-        const env: Record<string, string> = template ? { SCRIPTORIUM_DATABASE_URL: await freshDatabase(template) } : {};
+        const env: Record<string, string> = template
+          ? { SCRIPTORIUM_DATABASE_URL: await databaseForCopy(template) }
+          : {};
         const ran = await run(cwd, { ...env, SCRIPTORIUM_CRASH_AT: String(step) });
         survived = ran.signal === null;
         if (survived) expect(ran).toMatchObject({ code: 0 });

@@ -9,7 +9,7 @@ import type { OperationName } from "../src/operation-loaders.ts";
 import { scriptoriumProcess } from "./support/commands.ts";
 import { thorough } from "./support/thorough.ts";
 import {
-  freshDatabase,
+  databaseForCopy,
   gitIn,
   newWorkspace,
   person,
@@ -51,7 +51,7 @@ describe.each(["sqlite", "postgres"] as const)("U11: a move that is killed at an
       const cwd = join(temporaryFolder(), "workspace");
       cpSync(root, cwd, { recursive: true });
       const env: Record<string, string> =
-        template === undefined ? {} : { SCRIPTORIUM_DATABASE_URL: await freshDatabase(template) };
+        template === undefined ? {} : { SCRIPTORIUM_DATABASE_URL: await databaseForCopy(template) };
       const ran = await scriptoriumProcess(["page", "move", move.path, move.new_path], {
         cwd,
         env: { ...env, SCRIPTORIUM_CRASH_AT: String(step) },

@@ -10,7 +10,10 @@ import { agent, newWorkspace, person, sampleSchema } from "./workspace.ts";
 /** Bidirectional overrides, invisible characters, tags, a title and a screen for the terminal, and its C1 controls. */
 export const payload = "\u202e\u2066\u200b\u{e0041}\u001b]0;owned\u0007\u001b[2J\u001b[8m\u009b31m\u007f\u00ad!";
 
-/** The columns of free text by table: whatever is stored in them by any way is shown to people. */
+/**
+ * The columns of free text by table: whatever is stored in them by any way is shown to people. Without the texts of
+ * passages, with which the word index must agree.
+ */
 const freeText: Record<string, string[]> = {
   agent_jobs: ["created_by", "error_tail", "message", "persona_name"],
   attempts: ["error_context", "output", "retry_reason", "worker"],
@@ -19,7 +22,6 @@ const freeText: Record<string, string[]> = {
   handoffs: ["summary"],
   messages: ["author", "text"],
   nodes: ["created_by", "title"],
-  passages: ["body", "heading"],
   perspectives: ["text"],
   proposal_comments: ["author", "text"],
   proposals: ["base_text", "decided_by", "note", "proposed_by", "text"],
@@ -28,7 +30,7 @@ const freeText: Record<string, string[]> = {
   runs: ["created_by", "reason", "request", "title"],
   sources: ["added_by"],
   tasks: ["created_by", "description", "holder", "title"],
-  things: ["author", "title"],
+  things: ["author"],
   tokens: ["name"],
   topics: ["created_by", "first_quote"],
   users: ["email", "name"],

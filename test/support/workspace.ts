@@ -86,8 +86,15 @@ export async function freshDatabase(template = "template1"): Promise<string> {
   return `${inject("postgresUrl")}/${name}`;
 }
 
-async function administer(statement: string): Promise<void> {
-  const client = new pg.Client({ connectionString: inject("postgresDirectUrl") });
+/** A copy of a database of a workspace whose folder is copied too: the first folder that opens it owns its files. */
+export async function databaseForCopy(template: string): Promise<string> {
+  const url = await freshDatabase(template);
+  await administer("DELETE FROM meta WHERE key = 'home'", url);
+  return url;
+}
+
+async function administer(statement: string, url = inject("postgresDirectUrl")): Promise<void> {
+  const client = new pg.Client({ connectionString: url });
   await client.connect();
   try {
     await client.query(statement);
