@@ -157,6 +157,12 @@ const onTopOf = (author: PagePlan["author"], on: string | undefined): PagePlan["
   approval: { ...author.approval, ...(on ? { on } : {}) },
 });
 
+/** The author of agents' commits when the proposal was made. */
+function authorIn({ author }: Record<string, unknown>): Identity | undefined {
+  const { name, email } = (author ?? {}) as Partial<Identity>;
+  return name && email ? { name, email } : undefined;
+}
+
 /** The commit's author is whoever proposed the text; a trailer names the approver. */
 function authorOf(
   agent: Identity | undefined,
@@ -165,7 +171,8 @@ function authorOf(
   note: string | undefined,
 ): Result<PagePlan["author"]> {
   const email = typeof proposal.data.email === "string" ? proposal.data.email : "";
-  const author = proposal.proposedBy === null ? agent : { name: proposal.proposedBy, email };
+  const author =
+    proposal.proposedBy === null ? (agent ?? authorIn(proposal.data)) : { name: proposal.proposedBy, email };
   if (!author) {
     return refuse(
       "invalid",

@@ -1,5 +1,6 @@
 import type { Caller } from "../../kernel/caller.ts";
 import { type Result, refuse } from "../../kernel/result.ts";
+import type { Identity } from "../../store/git/git.ts";
 import type { ReviewApp } from "../review-app.ts";
 import { textNamed } from "./base.ts";
 import { type AnsweredTopic, checkProposal, takesProposals } from "./page-proposal.ts";
@@ -33,15 +34,22 @@ export async function proposePage(
   const text = checkProposal(page.value, base, asked.text);
   if (!text.ok) return text;
   const fresh = { path, topicId: topic.id, baseSha: asked.baseSha, baseText: base, text: text.value };
-  const by = proposerOf(caller);
+  const by = proposerOf(caller, app.config.agent?.author);
   return app.proposals.openPage({ ...fresh, ...by, ...more, data: { ...by.data, ...more?.data } });
 }
 
-/** Agents are not users: `proposedBy` is null for them, and role and run are in `data`. */
-function proposerOf(caller: Caller) {
+/**
+ * Agents are not users: `proposedBy` is null for them, and role and run are in `data`. So is the author of their commits,
+ * in case scriptorium.yaml names none when the proposal is approved.
+ */
+function proposerOf(caller: Caller, author: Identity | undefined) {
   if (caller.kind === "person") {
     return { proposedBy: caller.name, jobId: null, data: caller.email ? { email: caller.email } : {} };
   }
   const { role, turn, job } = caller;
-  return { proposedBy: null, jobId: job ?? null, data: { role, ...(turn.run ? { run: turn.run } : {}) } };
+  return {
+    proposedBy: null,
+    jobId: job ?? null,
+    data: { role, ...(turn.run ? { run: turn.run } : {}), ...(author ? { author } : {}) },
+  };
 }
