@@ -31,7 +31,8 @@ export async function learn(crew: Crew, id: string): Promise<void> {
     const by = { run: detail.run_id, part, agent: attempt.worker };
     const caller: Caller = { kind: "agent", role, task: id, turn: newTurn(detail.run_id, true), crew: by };
     const written = await app.knowledge(caller).appendLog(section, line);
-    if (!written.ok) app.log.warn({ run: detail.run_id, task: id, section, problem: written.problem.message }, "lesson-refused");
+    if (!written.ok)
+      app.log.warn({ run: detail.run_id, task: id, section, problem: written.problem.message }, "lesson-refused");
   }
   await app.attempts.markLearnt(id);
 }
