@@ -255,7 +255,7 @@ describe.each(engines)("the lease of a run on %s", (engine) => {
     expect(await shown(root, run)).toMatchObject({ state: "running", reason: null });
     const inbox = await inboxOf(root);
     expect(inbox).toMatchObject({ waiting: 1, runs: [{ id: run, state: "running", stalled: true }] });
-    expect(inbox.runs[0]?.reason).toContain("no process executes it: the last one handed it over");
+    expect(inbox.runs[0]?.reason).toContain("no process executes it: the last one");
 
     go.open();
     await serveProcess(root, key);
