@@ -1,6 +1,6 @@
 import type { Citation, Evidence } from "../../store/crew-tables.ts";
 import { parseJsonOr } from "../../store/json.ts";
-import { hasText, isQuoted } from "./quote.ts";
+import { isQuoted } from "./quote.ts";
 
 /** A tool call of the agent that cites it. Input and answer are JSON, and may be cut. */
 export type RecordedCall = { id: string; name: string; ok: boolean; input: string; output: string; cut: boolean };
@@ -36,9 +36,8 @@ export function unresolved(cited: Citation, facts: Facts): string | undefined {
 
 const quoteRule = "Quote it exactly: whole words and numbers, with the same case";
 
-/** Why the evidence of a verdict is not in the record, or undefined if it is. */
+/** Why evidence of a verdict is not in the record, or undefined if it is; `absence.ts` decides about what is missing. */
 export function unresolvedEvidence(item: Evidence, facts: Facts): string | undefined {
-  if (item.absent) return notAbsent(item, facts);
   if (item.from === "check") return inCheck(item, facts);
   const why = unresolved(item, facts);
   if (why !== undefined || item.from !== "call" || facts.text !== null) return why;
@@ -99,7 +98,7 @@ function findFile(ref: string, lines: string, files: Facts["files"]) {
   return typeof other === "string" && lines === "" ? { path: path ?? "", lines: own ?? "", text: other } : undefined;
 }
 
-const pathOf = (ref: string) => ref.replace(/^\.\//, "");
+export const pathOf = (ref: string) => ref.replace(/^\.\//, "");
 
 /** The path and lines of `src/a.ts:12-20`, which agents write for `ref` and `lines`. */
 export function withLines(ref: string): [path: string, lines: string] | undefined {
@@ -124,51 +123,6 @@ export function rangeOf(lines: string): { from: number; to: number } | undefined
   return first !== undefined && from >= 1 && from <= to ? { from, to } : undefined;
 }
 
-/**
- * Evidence that something is missing: a search of the agent that found nothing, or, for a criterion that is not met, a
- * file or passage that is not there. For a criterion that is met only a search counts: anyone can name a file that
- * does not exist.
- */
-function notAbsent({ from, ref, lines, quote, met }: Evidence, facts: Facts): string | undefined {
-  if (from === "call") return foundByCall(ref, quote, facts);
-  if (met) return "that something is absent needs a search call of yours which found nothing";
-  if (from === "output" && facts.text !== null && quote.trim() !== "")
-    return hasText(facts.text, quote) ? "the text contains the quote" : undefined;
-  if (from !== "file") return `absent evidence cannot come from ${from}`;
-  const found = findFile(ref, lines, facts.files);
-  if (quote.trim() === "") {
-    if (ref === "") return "name the missing file in `ref`";
-    return found ? `${ref} exists at the delivered commit` : undefined;
-  }
-  if (!found) return `${ref || "a file without a path"} is not a file at the delivered commit; leave the quote empty`;
-  return hasText(found.text, quote) ? `${ref} contains the quote` : undefined;
-}
-
-function foundByCall(ref: string, quote: string, { calls }: Facts): string | undefined {
-  const call = calls.find(({ id }) => id === ref);
-  if (!call) return `you made no call ${JSON.stringify(ref)} in this attempt`;
-  if (!call.ok) return `call ${ref} was refused`;
-  if (quote.trim() === "" || !searchedFor(call, quote)) return `call ${ref} did not search for the quote`;
-  return isEmptyAnswer(call) ? undefined : `call ${ref} found something`;
-}
-
-/** A pattern with more than the quote in it may match nothing for its own reason. */
-function searchedFor({ name, input }: RecordedCall, quote: string): boolean {
-  if (name !== "search_files") return wordsOf(input).some((text) => hasText(text, quote));
-  const { pattern } = parseJsonOr<{ pattern?: unknown }>(input, {});
-  return typeof pattern === "string" && pattern.trim() === quote.trim();
-}
-
-/** A complete search without matches, or a program such as grep that printed nothing. */
-function isEmptyAnswer({ name, output, cut }: RecordedCall): boolean {
-  const answer = parseJsonOr<Record<string, unknown>>(output, {});
-  if (cut || answer === null || typeof answer !== "object") return false;
-  if (name === "search_files") return answer.total === 0 && answer.complete === true;
-  const lists = Object.values(answer).filter((value) => Array.isArray(value));
-  if (lists.length > 0) return lists.every((list) => list.length === 0);
-  return answer.ended === "exit" && typeof answer.output === "string" && answer.output.trim() === "";
-}
-
 /** The texts in which an agent saw an answer: each text of its JSON, and the JSON itself. */
 export function textsOf(json: string): string[] {
   const value = parseJsonOr<unknown>(json, undefined);
@@ -176,7 +130,7 @@ export function textsOf(json: string): string[] {
 }
 
 /** The words of an input, also of a command whose words are separate arguments. */
-function wordsOf(json: string): string[] {
+export function wordsOf(json: string): string[] {
   const value = parseJsonOr<unknown>(json, undefined);
   if (value === undefined) return [unescaped(json)];
   const texts = leaves(value);

@@ -1,5 +1,6 @@
 import type { Evidence, Statement } from "../../store/crew-tables.ts";
 import { passAt } from "../../tasks/transition.ts";
+import { type AbsenceFacts, notAbsent } from "./absence.ts";
 import { type Facts, placeOf, unresolved, unresolvedEvidence } from "./evidence.ts";
 import type { Criterion } from "./plan.ts";
 
@@ -33,11 +34,11 @@ type Case = {
   output: string;
   worker: string;
   verifier: string;
-  /** The verifier's own tool calls, and the files that it cites at the delivered commit. */
+  /** The verifier's own tool calls, and what the delivered commit has of its citations. */
   seen: Seen;
 };
 
-export type Seen = Pick<Facts, "calls" | "files">;
+export type Seen = Pick<AbsenceFacts, "calls" | "files" | "searches">;
 
 /** Objections are about the deliverable; faults are the verifier's own, and make its verdict void. */
 export type Judged = { outcome: "PASS" | "FAIL"; objections: string[]; faults: string[] };
@@ -68,16 +69,19 @@ export function judge(given: Case): Judged {
 }
 
 /** The failings of the verifier itself: evidence that is missing or not in the record. */
-function faultsOf({ said, criteria, checks, deliverableHash, deliverable, output, seen }: Case): string[] {
+function faultsOf({ said, criteria, checks, deliverableHash, deliverable, filesChanged, output, seen }: Case): string[] {
   const own = checks.filter((one) => one.deliverableHash === deliverableHash);
-  const facts: Facts = {
+  const facts: AbsenceFacts = {
     ...seen,
+    changed: new Set(filesChanged),
     checks: new Map(own.map(({ criterion, passed, detail }) => [criterion, { passed, detail }])),
     text: deliverable === "text" ? output : null,
   };
   const faults = said.evidence.flatMap((item, i) => {
     const why =
-      item.criterion > criteria.length ? `there is no criterion ${item.criterion}` : unresolvedEvidence(item, facts);
+      item.criterion > criteria.length
+        ? `there is no criterion ${item.criterion}`
+        : (item.absent ? notAbsent : unresolvedEvidence)(item, facts);
     return why === undefined ? [] : [`evidence ${i + 1} (criterion ${item.criterion}, ${placeOf(item)}): ${why}`];
   });
   if (said.verdict === "FAIL")

@@ -136,6 +136,7 @@ const commands: Record<string, string[]> = {
   "fast-import": [],
   "count-objects": [],
   "for-each-ref": [],
+  grep: ["--no-textconv", "--no-color"],
   "hash-object": [],
   "index-pack": [],
   init: [],
