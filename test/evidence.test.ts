@@ -6,7 +6,7 @@ import { operations } from "../src/operation-list.ts";
 import { attemptsOf } from "../src/store/queries/attempts.ts";
 import { verdictsOf } from "../src/store/queries/verdicts.ts";
 import { executed, newRun, type Play, passes, planned, playing, verdictOf, writes } from "./support/crew.ts";
-import { type Ids, lies, look, table, tableLines, tablePath } from "./support/lies.ts";
+import { codeLines, codePath, type Ids, lies, look, makeFiles, table, tableLines, tablePath } from "./support/lies.ts";
 import { crewAgent, passing, plannedRun, planOf, work } from "./support/plans.ts";
 import { newWorkspace, person, type TestWorkspace } from "./support/workspace.ts";
 
@@ -23,7 +23,7 @@ const idOf = async (app: TestWorkspace["app"], run: string, number: string) =>
 
 const checkEvidence = { criterion: 2, met: true, quote: `cat ${tablePath}: exit code 0`, from: "check" };
 
-test("W4: over 200 lies about files, lines, calls, outputs and numbers none passes, and the worker pays for none", async () => {
+test("W4: over 200 lies about files, lines, calls, outputs, numbers and absence none passes, and the worker pays for none", async () => {
   const { app, git } = await workspace();
   const run = await newRun(app, [
     planned("0"),
@@ -35,7 +35,7 @@ test("W4: over 200 lies about files, lines, calls, outputs and numbers none pass
       ],
     }),
   ]);
-  const waiting = Array.from({ length: 7 }, (_, seed) => Object.keys(lies).map((kind) => ({ kind, seed }))).flat();
+  const waiting = Array.from({ length: 4 }, (_, seed) => Object.keys(lies).map((kind) => ({ kind, seed }))).flat();
   const all = waiting.length;
   expect(all).toBeGreaterThanOrEqual(200);
   const others: string[] = [];
@@ -55,6 +55,9 @@ test("W4: over 200 lies about files, lines, calls, outputs and numbers none pass
     worker: async (scene) => {
       if (scene.number === "0") return writes()(scene);
       await scene.use("write_file", { path: tablePath, content: table });
+      await scene.use("write_file", { path: codePath, content: `${codeLines.join("\n")}\n` });
+      await scene.use("write_file", { path: "docs/notes.md", content: "How the import works.\n" });
+      await scene.use("run_command", { run: makeFiles });
       others.push(String((await scene.use("run_command", { run: ["cat", tablePath] })).call));
       await scene.use("submit_output", { output: "All 30 rows are imported and the tests pass." });
     },

@@ -219,7 +219,7 @@ export const submitVerdict = operation({
               .boolean()
               .default(false)
               .describe(
-                "True if it is evidence that something is missing: your search call for the quote found nothing; or, for a criterion that is not met, the file lacks the quote, or with an empty quote does not exist",
+                "True if the quote is missing, as plain text, not a pattern. The system searches for it itself: with from file in the file or folder `ref` as delivered (empty: all files); with from call, your search_files or run_command for it, in all files; with from output in the text. With an empty quote: the file `ref` does not exist; for a criterion that is met, the deliverable deleted it",
               ),
           }),
         )
@@ -250,14 +250,14 @@ export const submitVerdict = operation({
       return refuse("denied", "only the verifier that the run started for this task can submit a verdict");
     const fence = fenceOf(caller, { task, epoch, secret });
     if (!fence.ok) return fence;
-    const { agent, context = null } = caller.crew;
+    const { agent, context = null, scratch = async () => null } = caller.crew;
     const attempt = await lastAttempt(app.db.read, fence.value.task);
     const own = { epoch: fence.value.epoch, part: "qc" as const, context };
     const seen = attempt ? await seenBy(app, attempt, own, said.evidence, said.evidence) : { calls: [], files: new Map(), searches: new Map() };
     const judged = await app.attempts.submitVerdict(
       fence.value,
       { said: { ...said, requiredFixes: required_fixes }, causedBy: caused_by },
-      { name: agent, context, seen },
+      { name: agent, context, seen, scratch: await scratch() },
     );
     if (!judged.ok) return judged;
     const { outcome, objections, faults, state } = judged.value;

@@ -47,7 +47,14 @@ export type Agent = {
   job?: string;
   turn: Turn;
   /** The agent's run, part and name; set by the crew when it starts the agent, never by the agent. */
-  crew?: { run: string; part: CrewPart; agent: string; context?: string };
+  crew?: {
+    run: string;
+    part: CrewPart;
+    agent: string;
+    context?: string;
+    /** The files that a verifier wrote into its scratch copy so far, as a patch; null if there are none. */
+    scratch?: () => Promise<string | null>;
+  };
 };
 
 /** The part of an agent in a run. */

@@ -9,6 +9,28 @@ export const tableLines = Array.from({ length: 30 }, (_, i) =>
 export const table = `${tableLines.join("\n")}\n`;
 export const tablePath = "src/table.txt";
 
+/** A file of a deliverable whose lines read otherwise as regular expressions. */
+export const codeLines = [
+  "export const run = (x) => eval(x);",
+  "total[i] += price * (1 + rate);",
+  "const size = a.b?.length ?? (c || d);",
+  'console.log("left over");',
+  "export const TODO_LIST = []; // TODO remove",
+  "const path = name.replace(/^\\.+/, '$1');",
+  "x = y ** 2 ^ mask | flag;",
+];
+export const codePath = "src/run.js";
+/** A binary file and a file over the limit of search_files, each with a text that nothing else has. */
+export const binary = { path: "src/data.bin", text: "the hidden password" };
+export const large = { path: "src/large.txt", text: "the last words of it" };
+
+/** The command with which a worker makes these files. */
+export const makeFiles = [
+  "sh",
+  "-c",
+  `printf 'head\\0 ${binary.text}\\n' > ${binary.path}; yes 'one of many lines' | head -c 3000000 > ${large.path}; echo '${large.text}' >> ${large.path}`,
+];
+
 export type Cited = { quote: string; from: string; ref?: string; lines?: string; absent?: boolean; criterion?: number };
 
 /** The calls that a lying verifier may name: its own, and those of others. */
@@ -40,6 +62,10 @@ export function wrongDigit(text: string, seed: number): string {
 }
 
 type Lie = (seed: number, ids: Ids, use: Use) => Cited | Promise<Cited>;
+
+const code = (seed: number) => codeLines[seed % codeLines.length] ?? "";
+const escapedCode = (seed: number) => code(seed).replaceAll(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
+const part = (seed: number) => row(seed).text.replace(/^row \d+: /, "");
 
 const file = (quote: string, more: Partial<Cited> = {}): Cited => ({ quote, from: "file", ref: tablePath, ...more });
 const call = (quote: string, ref: string): Cited => ({ quote, from: "call", ref });
@@ -91,6 +117,67 @@ export const lies: Record<string, Lie> = {
     ...call(`defect ${seed} remains`, searched),
     absent: true,
   }),
+  ...absences(),
   "evidence for a criterion that does not exist": (seed) => file(row(seed).text, { criterion: 3 + (seed % 5) }),
   "lines of a call": (seed, { read }) => ({ ...call(row(seed).text, read), lines: "4" }),
 };
+
+/** Texts and files that are there, cited as absent. */
+function absences(): Record<string, Lie> {
+  const gone = (cited: Cited): Cited => ({ ...cited, absent: true });
+  const after =
+    (quoteOf: (seed: number) => string, calls: (seed: number) => [string, Record<string, unknown>][]): Lie =>
+    async (seed, _ids, use) => {
+      let ref = "";
+      for (const [name, input] of calls(seed)) ref = String((await use(name, input)).call);
+      return gone(call(quoteOf(seed), ref));
+    };
+  const ran = (...run: string[]): [string, Record<string, unknown>] => ["run_command", { run }];
+  return {
+    "absence in another folder": after(part, (seed) => [
+      ["search_files", { pattern: part(seed), literal: true, under: "docs" }],
+    ]),
+    "absence in files of another name": after(part, (seed) => [
+      ["search_files", { pattern: part(seed), literal: true, glob: "*.md" }],
+    ]),
+    "absence after a search for an unescaped pattern": after(code, (seed) => [
+      ["search_files", { pattern: code(seed), under: "docs" }],
+    ]),
+    "absence of an escaped pattern as text": after(
+      (seed) => (seed % 2 ? escapedCode(seed) : "eval\\(x\\)"),
+      (seed) => [["search_files", { pattern: seed % 2 ? escapedCode(seed) : "eval\\(x\\)", under: "docs" }]],
+    ),
+    "absence of alternatives as text": after(
+      () => "TODO|FIXME",
+      () => [["search_files", { pattern: "TODO|FIXME", under: "docs" }]],
+    ),
+    "absence in a file that it overwrote": after(part, (seed) => [
+      ["write_file", { path: tablePath, content: `nothing ${seed}\n` }],
+      ["search_files", { pattern: part(seed), literal: true }],
+    ]),
+    "absence in a file that it deleted": after(code, (seed) => [
+      ran("rm", "-f", codePath),
+      ["search_files", { pattern: code(seed), literal: true }],
+    ]),
+    "absence in the wiki": after(part, (seed) => [["search_entries", { query: part(seed) }]]),
+    "absence in the graph": after(part, (seed) => [["memory_search_nodes", { query: part(seed) }]]),
+    "absence in a list of files": after(part, (seed) => [["list_files", { glob: part(seed) }]]),
+    "absence of a path in another folder": after(
+      () => "table.txt",
+      () => [["list_files", { under: "docs", glob: "table.txt" }]],
+    ),
+    "absence by a command that prints nothing": after(part, (seed) => [ran("true", part(seed))]),
+    "absence by grep -q": after(part, (seed) => [ran("grep", "-rqF", part(seed), ".")]),
+    "absence by grep in another folder": after(part, (seed) => [ran("sh", "-c", `grep -rF '${part(seed)}' docs`)]),
+    "absence from a file that has it": (seed) => gone(file(part(seed))),
+    "absence from a folder that has it": (seed) => gone(file(code(seed), { ref: seed % 2 ? "src" : "./src/" })),
+    "absence from all files": (seed) => gone(file(code(seed), { ref: "" })),
+    "absence from other lines": (seed) => gone(file(part(seed), { lines: String((row(seed).line % 30) + 1) })),
+    "absence with other white space": (seed) => gone(file(part(seed).replaceAll(" ", seed % 2 ? "  " : "\n"))),
+    "absence from a binary file": (seed) => gone(file(binary.text, { ref: seed % 2 ? binary.path : "" })),
+    "absence from a large file": (seed) => gone(file(large.text, { ref: seed % 2 ? large.path : "" })),
+    "absence from a folder that does not exist": (seed) => gone(file(part(seed), { ref: `docs-${seed}` })),
+    "a file that exists as missing": (seed) => gone(file("", { ref: [tablePath, "src", large.path][seed % 3] ?? "" })),
+    "absence from the worker's words": (seed) => gone({ quote: part(seed), from: "output" }),
+  };
+}

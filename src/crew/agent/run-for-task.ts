@@ -24,6 +24,7 @@ export type Assignment = {
   tools?: readonly Operation<CrewApp>[];
   bounds: Bounds;
   delivers: string;
+  scratch?: () => Promise<string | null>;
 };
 
 export type AgentRun = Started & { spent: Spent };

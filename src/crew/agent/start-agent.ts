@@ -60,6 +60,8 @@ export type Start = {
   /** True if a program may write to that folder itself. */
   write: boolean;
   beside?: NonNullable<Desk["beside"]>;
+  /** What a verifier wrote into its folder, to be recorded with its verdict. */
+  scratch?: () => Promise<string | null>;
 };
 
 export type Started = {
@@ -100,7 +102,7 @@ export async function startAgent(crew: Staff, given: Start, outer: AbortSignal):
     ...(task ? { task: task.id, epoch: task.epoch } : {}),
     ...(given.secret === undefined ? {} : { secret: given.secret }),
     turn: newTurn(run, true),
-    crew: { run, part, agent, context: id },
+    crew: { run, part, agent, context: id, ...(given.scratch ? { scratch: given.scratch } : {}) },
   };
   const leash = leashOf(outer, part);
   const secrets = [...(given.secret === undefined ? [] : [given.secret])];

@@ -19,24 +19,35 @@ type Checkout = {
 
 const largestFile = 20 * 1024 * 1024;
 
+/** The tree of the files of a checkout that its agent goes on working in: dependencies stay where they are. */
+export const treeSoFar = (git: Git, checkout: Checkout): Promise<Result<string>> =>
+  treeOf(git, checkout, checkout.installed);
+
+/** The tree of the files of a checkout whose agent has ended. */
+export async function treeOfFiles(git: Git, checkout: Checkout): Promise<Result<string>> {
+  await setAside(checkout);
+  return treeOf(git, checkout);
+}
+
 /**
  * Writes the tree of a checkout's files as `git add` stores them, with line endings, encodings and filters
  * converted, so that a file counts as changed only if git would commit it as changed. `gitDir` is outside the
  * agent's sandbox; a `.git` of another content in the folder is ignored.
  */
-export async function treeOfFiles(git: Git, checkout: Checkout): Promise<Result<string>> {
+async function treeOf(git: Git, checkout: Checkout, without: readonly string[] = []): Promise<Result<string>> {
   const { folder, base, gitDir, filtered } = checkout;
   const here = git.inCheckout(checkout);
   // A process that was stopped with its agent may have left it.
   await rm(join(gitDir, "index.lock"), { force: true });
-  await setAside(checkout);
   await filtered.release(here);
-  const listed = ["ls-files", "-z", "--modified", "--others", "--exclude-standard", "--deduplicate"];
+  const excluded = without.map((path) => `:(top,exclude,literal)${path}`);
+  const wanted = excluded.length > 0 ? ["--", ":/", ...excluded] : [];
+  const listed = ["ls-files", "-z", "--modified", "--others", "--exclude-standard", "--deduplicate", ...wanted];
   for (const path of split(await here(listed))) {
     const fine = await checkFile(folder, path);
     if (!fine.ok) return fine;
   }
-  await here(["add", "--all"]);
+  await here(["add", "--all", ...wanted]);
   const changes = await rawChanges(git, base, await here(["write-tree"]));
   // An agent may have put a link in place after the check of its files.
   const special = changes.find(({ mode }) => mode === "120000" || mode === "160000");

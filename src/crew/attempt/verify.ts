@@ -2,7 +2,7 @@ import type { Evidence } from "../../store/crew-tables.ts";
 import { crashPoint } from "../../store/disk/crash.ts";
 import { type Attempt, lastAttempt } from "../../store/queries/attempts.ts";
 import { type RunTask, runTask } from "../../store/queries/runs.ts";
-import { keepScratch, type Verdict, verdictsOf } from "../../store/queries/verdicts.ts";
+import { type Verdict, verdictsOf } from "../../store/queries/verdicts.ts";
 import { keepLease } from "../../tasks/lease.ts";
 import { passAt } from "../../tasks/transition.ts";
 import { type DeliverableDiff, diffTool } from "../agent/desk-diff.ts";
@@ -171,6 +171,10 @@ async function askVerifier(
         tools: diff ? [diffTool(diff)] : [],
         bounds: boundsFor("qc", null),
         delivers: "submit_verdict",
+        scratch: async () => {
+          const tree = scratch.opened();
+          return tree ? scratchPatch(crew, tree) : null;
+        },
       },
       lease.signal,
     );
@@ -178,7 +182,6 @@ async function askVerifier(
     const verdict = (await verdictsOf(app.db.read, { task: id })).findLast(
       (one) => one.verifier === verifier && !before.has(one.id),
     );
-    if (verdict) await keepFiles(crew, verdict.id, scratch.opened());
     if (verdict?.voided_at === null) return { verdict, ended: "" };
     if (lease.lost() || outer.aborted) return { stage: await giveBack(crew, fence, verifier, lease) };
     const { outOfBudget, result, tools } = ran.value;
@@ -207,11 +210,6 @@ const diffOf =
     const paths = path === undefined ? [] : [`:(literal)${path}`];
     return app.git.text(["diff", await trees.baseOf(run, commit), commit, "--", ...paths]);
   };
-
-async function keepFiles(crew: Crew, verdict: string, tree: Worktree | undefined): Promise<void> {
-  const patch = tree && (await scratchPatch(crew, tree));
-  if (patch) await crew.app.db.write((tx) => keepScratch(tx, verdict, patch));
-}
 
 async function giveBack(
   crew: Crew,

@@ -1,5 +1,6 @@
 import { nodesAround } from "../../graph/walk.ts";
 import { ok, type Result } from "../../kernel/result.ts";
+import type { SteeringMessageRow } from "../../store/crew-tables.ts";
 import { noSuch } from "../../store/no-such.ts";
 import { type Attempt, attemptsOf } from "../../store/queries/attempts.ts";
 import { edgesBetween } from "../../store/queries/edges.ts";
@@ -56,12 +57,12 @@ async function taskRecord(app: CrewApp, id: string, kind: Context["kind"]): Prom
     plan: run.plan,
     survey: kind === "pm" ? await surveyOf(app) : "",
     task: { ...planned, id },
-    dependencies: kind === "worker" ? await dependenciesBefore(app, detail.run_id, planned) : [],
+    dependencies: kind === "pm" ? [] : await dependenciesBefore(app, detail.run_id, planned),
     errors: attempts.flatMap((row) => row.error_context ?? []),
     answers: (await questionsOf(query, { task: id })).flatMap(({ question, answer }) =>
       answer === null ? [] : [{ question, answer }],
     ),
-    steering: kind === "worker" ? await steeringOf(query, id) : [],
+    steering: kind === "pm" ? [] : (await steeringOf(query, id)).filter((sent) => kind === "worker" || wasSeen(sent, last)),
     output: last?.output ?? "",
     filesChanged: last?.files_changed ?? [],
     commit: last?.commit_id ?? null,
@@ -73,16 +74,21 @@ async function taskRecord(app: CrewApp, id: string, kind: Context["kind"]): Prom
   });
 }
 
+/** Whether the worker of an attempt got a message: its context also has those to the workers before it. */
+const wasSeen = ({ epoch }: SteeringMessageRow, attempt: Attempt | undefined) =>
+  epoch !== null && attempt !== undefined && epoch <= attempt.epoch;
+
 async function dependenciesBefore(app: CrewApp, run: string, task: PlanTask): Promise<TaskRecord["dependencies"]> {
   const wanted = dependenciesOf(task);
   const rows = (await tasksOfRun(app.db.read, run)).filter((row) => wanted.includes(row.number));
   const before = await Promise.all(
-    rows.map(async ({ number, task, on_reject }) => {
+    rows.map(async ({ number, task, on_reject, requirements }) => {
       const accepted = (await attemptsOf(app.db.read, { task: task.id })).findLast((row) => row.phase === "qc_passed");
       return {
         number,
         id: task.id,
         title: task.title,
+        question: on_reject === null ? null : requirements,
         output: on_reject === null ? (accepted?.output ?? "") : String(fromRow(task).result.output ?? ""),
         files: accepted?.files_changed ?? [],
       };

@@ -105,5 +105,7 @@ async function fileOf({ git, packs }: CrewApp, { run_id, commit_id }: Attempt, i
     const lines = item.lines || (path === item.ref ? "" : (withLines(item.ref)?.[1] ?? ""));
     if (content !== undefined) return { text: content, label: `${path}${lines ? `:${lines}` : ""}`, lines };
   }
+  if (item.absent && item.quote.trim() !== "")
+    return { missing: `cited because the quote is in no file of ${item.ref || "the delivered commit"}` };
   return { missing: `${item.ref || "the file"} is not at the delivered commit` };
 }

@@ -15,10 +15,18 @@ export type TaskRecord = {
   /** The workspace in outline: files, entries, nodes. */
   survey: string;
   task: PlanTask & { id: string };
-  dependencies: { number: string; id: string; title: string; output: string; files: string[] }[];
+  dependencies: {
+    number: string;
+    id: string;
+    title: string;
+    /** Of a step that asks a person, whose answer is its output; null for a task with a worker. */
+    question: string | null;
+    output: string;
+    files: string[];
+  }[];
   errors: ErrorContext[];
   answers: { question: string; answer: string }[];
-  /** What people told the workers of this task. */
+  /** What people told the workers of this task; for the verifier, what the worker of its attempt was told. */
   steering: { sent_by: string; content: string }[];
   limits: Limits;
   /** For the verifier. */
@@ -56,6 +64,9 @@ const mostOutput = 12_000;
 /** A longer diff is read with show_diff, so that a large change does not fill the context of its verifier. */
 const mostDiff = 12_000;
 const mostCommands = 20;
+/** Of people, for a verifier: characters of each, and their number. */
+const mostWords = 8000;
+const mostMessages = 20;
 
 /** An estimate for limits and records: four characters per token. */
 export const tokensIn = (text: string) => Math.ceil(text.length / 4);
@@ -193,7 +204,7 @@ const more = (count: number, most: number) =>
 
 /** Requirements, deliverable and criteria; the deliverable is fenced as data. */
 export function qcContext(record: TaskRecord): Context {
-  const { task, output, filesChanged, commit, diff, checks, commands, unproven, topics, subgraph, limits } = record;
+  const { task, dependencies, steering, output, filesChanged, commit, diff, checks, commands, unproven, topics, subgraph, limits } = record;
   return assembled("qc", [
     ["role", `You are: ${task.qc_role}`],
     ["title", `# Verify task ${task.number}: ${task.title}`],
@@ -202,6 +213,7 @@ export function qcContext(record: TaskRecord): Context {
       "criteria",
       `Criteria; each needs evidence from your own calls, the delivered files, the system's checks or a text deliverable:\n${criteria([...task.verification, ...topicCriteria(topics)])}`,
     ],
+    ["person", personsWords(dependencies, steering)],
     [
       "checks",
       checks.length === 0
@@ -244,6 +256,20 @@ export function qcContext(record: TaskRecord): Context {
         : `Related nodes and edges of the graph:\n${[...subgraph.nodes.map((node) => `- ${node.id} (${node.type}): ${node.title}`), ...subgraph.edges.map((edge) => `- ${edge.from} ${edge.type} ${edge.to}`)].join("\n")}`,
     ],
   ]);
+}
+
+/** What the worker was told by people: work that follows it is not wrong for that. */
+function personsWords(dependencies: TaskRecord["dependencies"], steering: TaskRecord["steering"]): string {
+  const words = [
+    ...dependencies.flatMap(({ number, question, output }) =>
+      question === null
+        ? []
+        : `Asked in task ${number}: ${clipped(question, mostWords)}\nAnswer: ${clipped(output, mostWords)}`,
+    ),
+    ...steering.map(({ sent_by, content }) => `${sent_by} to the worker: ${clipped(content, mostWords)}`),
+  ];
+  if (words.length === 0) return "";
+  return `Words of the people who oversee this task. The worker had to follow them; where they contradict the requirements, they take precedence:\n${words.slice(-mostMessages).join("\n")}`;
 }
 
 const diffLines = (diff: string) =>

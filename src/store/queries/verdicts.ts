@@ -37,10 +37,6 @@ export const insertVerdict = (tx: Query, verdict: Verdict) =>
 export const markVoid = (tx: Query, id: string, reason: string, at: string) =>
   tx.updateTable("verdicts").set({ voided_at: at, void_reason: reason }).where("id", "=", id).execute();
 
-/** Keeps the files that the verifier wrote in its scratch copy, as a patch. */
-export const keepScratch = (tx: Query, id: string, scratch: string) =>
-  tx.updateTable("verdicts").set({ scratch }).where("id", "=", id).execute();
-
 export const verdictIds = async (query: Query): Promise<string[]> =>
   (await query.selectFrom("verdicts").select("id").execute()).map(({ id }) => id);
 

@@ -98,7 +98,7 @@ export function verificationRecord(deps: CrewDeps) {
   async function submitVerdict(
     fence: Fence,
     { said, causedBy }: { said: Said; causedBy: string[] },
-    { name: verifier, context, seen }: Verifier,
+    { name: verifier, context, seen, scratch }: Verifier,
   ): Promise<Result<Judged & { state: State }>> {
     return recordingRefused(deps, { name: verifier, ...fence }, "verdict", () =>
       db.write(async (tx): Promise<Result<Judged & { state: State }>> => {
@@ -118,12 +118,12 @@ export function verificationRecord(deps: CrewDeps) {
           verifier,
           seen,
         });
-        if (judged.faults.length === 0) return conclude(tx, fence, attempt, { said, judged, causedBy }, verifier);
+        if (judged.faults.length === 0) return conclude(tx, fence, attempt, { said, judged, causedBy, scratch }, verifier);
         const held = await holdClaim(tx, db.engine, { name: verifier, ...fence });
         if (!held.ok) return held;
         const refused = attempt.refused_verdicts;
         if (refused.some((one) => one.context === context && one.epoch === fence.epoch)) {
-          await storeVerdict(tx, attempt, { said, judged, causedBy }, verifier, voidReason(judged.faults));
+          await storeVerdict(tx, attempt, { said, judged, causedBy, scratch }, verifier, voidReason(judged.faults));
           return ok({ ...judged, state: "qc_executing" });
         }
         const { faults } = judged;
@@ -142,7 +142,7 @@ export function verificationRecord(deps: CrewDeps) {
         const attempt = await verifiedAttempt(tx, fence);
         if (!attempt) return late(fence);
         const judged: Judged = { outcome: "FAIL", objections, faults: [] };
-        return conclude(tx, fence, attempt, { said, judged, causedBy: [] }, verifier);
+        return conclude(tx, fence, attempt, { said, judged, causedBy: [], scratch: null }, verifier);
       }),
     );
 
@@ -165,7 +165,7 @@ export function verificationRecord(deps: CrewDeps) {
   async function storeVerdict(
     tx: Query,
     attempt: Attempt,
-    { said, judged, causedBy }: GivenVerdict,
+    { said, judged, causedBy, scratch }: GivenVerdict,
     verifier: string,
     void_reason: string | null,
   ): Promise<void> {
@@ -193,7 +193,7 @@ export function verificationRecord(deps: CrewDeps) {
       at,
       voided_at: void_reason === null ? null : at,
       void_reason,
-      scratch: null,
+      scratch,
     });
     await event(tx, verifier, "verdict-given", attempt.task_id, {
       ...snakeKeys(said),
@@ -210,9 +210,9 @@ export function verificationRecord(deps: CrewDeps) {
   return { claimQc, recordChecks, submitVerdict, failByRule };
 }
 
-/** The agent that gives a verdict, and the record of what it saw. */
-type Verifier = { name: string; context: string | null; seen: Seen };
-type GivenVerdict = { said: Said; judged: Judged; causedBy: string[] };
+/** The agent that gives a verdict, the record of what it saw, and the files that it wrote, as a patch. */
+type Verifier = { name: string; context: string | null; seen: Seen; scratch: string | null };
+type GivenVerdict = { said: Said; judged: Judged; causedBy: string[]; scratch: string | null };
 
 const voidReason = (faults: string[]) => `the verifier's evidence is not in the record: ${faults.join("; ")}`;
 const correctOnce =
