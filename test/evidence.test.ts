@@ -5,7 +5,7 @@ import { unwrap } from "../src/kernel/result.ts";
 import { operations } from "../src/operation-list.ts";
 import { attemptsOf } from "../src/store/queries/attempts.ts";
 import { verdictsOf } from "../src/store/queries/verdicts.ts";
-import { executed, newRun, type Play, passes, planned, playing, verdictOf, writes } from "./support/crew.ts";
+import { executed, newRun, type Play, passes, planned, playing, type Use, verdictOf, writes } from "./support/crew.ts";
 import { codeLines, codePath, type Ids, lies, look, makeFiles, table, tableLines, tablePath } from "./support/lies.ts";
 import { crewAgent, passing, plannedRun, planOf, work } from "./support/plans.ts";
 import { newWorkspace, person, type TestWorkspace } from "./support/workspace.ts";
@@ -205,6 +205,116 @@ test("W4: fifty honest verdicts of every kind of evidence pass at once", async (
   expect(outcome).toMatchObject({ state: "completed", tasks: { all: 51, completed: 51 } });
 }, 300_000);
 
+test("W4: honest absences of every kind pass at once", async () => {
+  const { app, git, file } = await workspace();
+  appendFileSync(file("old.ts"), "export const old = 1;\n");
+  git("add", "old.ts");
+  git("commit", "-qm", "Add old.ts");
+  const absent = (quote: string, more: object = {}) => ({ quote, from: "file", absent: true, ...more });
+  const cited: Record<string, (use: Use) => Promise<object> | object> = {
+    "searched as text": (use) => searched(use, "a.b?.size", { pattern: "a.b?.size", literal: true }),
+    "searched with an unescaped pattern": (use) => searched(use, "eval(y)", { pattern: "eval(y)" }),
+    "searched with an escaped pattern": (use) => searched(use, "eval(y)", { pattern: "eval\\(y\\)" }),
+    "searched among others": (use) => searched(use, "FIXME", { pattern: "FIXME|XXX later", under: "src" }),
+    "searched in any case": (use) => searched(use, "FIXME", { pattern: "fixme", ignore_case: true }),
+    "text that reads like a pattern": (use) => searched(use, "a|b", { pattern: "a|b", literal: true }),
+    "grep that prints nothing": (use) => ran(use, "FIXME", ["grep", "-rn", "FIXME", "src"]),
+    "grep in a shell": (use) => ran(use, "FIXME now", ["sh", "-c", "grep -rn 'FIXME now' . | head"]),
+    "grep that counts": (use) => ran(use, "FIXME", ["sh", "-c", "grep -c FIXME src/run.js || true"]),
+    "grep with an escaped pattern": (use) => ran(use, "eval(y)", ["grep", "-rnE", "eval\\(y\\)", "."]),
+    "its own test has the text": async (use) => {
+      await use("write_file", { path: "own.test.js", content: "// FIXME\n" });
+      return searched(use, "FIXME", { pattern: "FIXME" });
+    },
+    "a file": () => absent("FIXME", { ref: codePath }),
+    "a file and lines": () => absent("FIXME", { ref: `./${codePath}:1-2` }),
+    "a folder without a text that others have": () => absent("How the import works", { ref: "src/" }),
+    "all files": () => absent("FIXME", { ref: "" }),
+    "another case": () => absent("todo_list", { ref: codePath }),
+    "words in another order": () => absent("over left", { ref: "" }),
+    "words on lines apart": () => absent("eval(x);\nconst size", { ref: codePath }),
+    "a binary file": () => absent("the password", { ref: "src/data.bin" }),
+    "a large file": () => absent("FIXME", { ref: "src/large.txt" }),
+    "a deleted file": () => absent("", { ref: "old.ts" }),
+  };
+  const kinds = Object.keys(cited);
+  const numbers = kinds.map((_, i) => `1.${i + 2}`);
+  const run = await newRun(app, [
+    planned("0"),
+    planned("1.1"),
+    ...numbers.map((number) => planned(number, { depends_on: ["1.1"] })),
+    planned("1.90", { deliverable: "text" }),
+    planned("1.91", { deliverable: "text" }),
+  ]);
+  const searched = async (use: Use, quote: string, input: Record<string, unknown>) => ({
+    ...{ quote, from: "call", absent: true },
+    ref: String((await use("search_files", input)).call),
+  });
+  const ran = async (use: Use, quote: string, command: string[]) => ({
+    ...{ quote, from: "call", absent: true },
+    ref: String((await use("run_command", { run: command })).call),
+  });
+  const answers: object[] = [];
+  const agents = playing({
+    worker: async ({ number, use }) => {
+      if (number === "0" || /9[01]$/.test(number)) return void (await use("submit_output", { output: "All is said." }));
+      if (number === "1.1") {
+        await use("write_file", { path: codePath, content: `${codeLines.join("\n")}\n` });
+        await use("write_file", { path: "docs/notes.md", content: "How the import works.\n" });
+        await use("run_command", { run: makeFiles });
+      } else if (number === numbers.at(-1)) await use("run_command", { run: ["rm", "old.ts"] });
+      else await use("write_file", { path: `out/${number}.txt`, content: `${number}\n` });
+      await use("submit_output", { output: `made ${number}` });
+    },
+    qc: async (scene) => {
+      const { number, use } = scene;
+      const kind = kinds[numbers.indexOf(number)] ?? number;
+      const item =
+        number === "1.90"
+          ? { quote: "nothing is said", from: "output", absent: true }
+          : number === "1.91"
+            ? await searched(use, "nothing is said", { pattern: "nothing is said" })
+            : await cited[kind]?.(use);
+      if (!item) return passes(scene);
+      const evidence = [{ criterion: 1, met: true, ...item }];
+      answers.push({ kind, ...(await use("submit_verdict", verdictOf(true, { evidence }))) });
+    },
+  });
+  const outcome = await executed(app, run, agents, { workers: 2 });
+  expect(answers.filter((answer) => !("outcome" in answer) || answer.outcome !== "PASS")).toEqual([]);
+  expect(answers).toHaveLength(kinds.length + 2);
+  expect(outcome).toMatchObject({ state: "completed" });
+}, 300_000);
+
+test("W4: what a text says cannot be cited as absent from it", async () => {
+  const { app } = await workspace();
+  const run = await newRun(app, [planned("0"), planned("1.1", { deliverable: "text" })]);
+  const answers: Record<string, unknown>[] = [];
+  const agents = playing({
+    worker: async ({ use }) => void (await use("submit_output", { output: "We use eval(x) in two places." })),
+    qc: async (scene) => {
+      if (scene.number === "0" || answers.length >= 2) return passes(scene);
+      const { call } = await scene.use("search_files", { pattern: "eval(x)", literal: true });
+      for (const from of ["output", "call"]) {
+        const item = {
+          criterion: 1,
+          met: true,
+          absent: true,
+          quote: "eval(x)",
+          from,
+          ref: from === "call" ? call : "",
+        };
+        answers.push(await scene.use("submit_verdict", verdictOf(true, { evidence: [item] })));
+      }
+    },
+  });
+  expect(await executed(app, run, agents)).toMatchObject({ state: "completed" });
+  expect(answers).toMatchObject([
+    { code: "invalid", refused: expect.stringContaining("the text contains the quote") },
+    { outcome: "FAIL", void: true },
+  ]);
+});
+
 test("W4: a verifier that corrects its evidence passes; what it said first is on record", async () => {
   const { app } = await workspace();
   const run = await newRun(app, [planned("0"), planned("1.1")]);
@@ -319,6 +429,23 @@ test("W12: a verifier runs tests of its own in a scratch copy; they are kept wit
   const record = unwrap(await operations.task_record.perform(app, { id: await idOf(app, run, "1.1") }, person()));
   for (const { verdicts } of record.attempts)
     expect(verdicts[0]?.scratch).toMatch(/^diff --git a\/held-back\.test\.mjs[\s\S]*\+if \(sum\(2, 2\) !== 4\)/);
+});
+
+test("W12: the files of a verifier are on record with its verdict, before its agent has ended", async () => {
+  const { app } = await workspace();
+  const run = await newRun(app, [planned("0"), planned("1.1")]);
+  const kept: (string | null | undefined)[] = [];
+  const agents = playing({
+    worker: writes(),
+    qc: async (scene) => {
+      if (scene.number === "0") return passes(scene);
+      await scene.use("write_file", { path: "own.test.mjs", content: "process.exit(0);\n" });
+      await passes(scene);
+      kept.push((await verdictsOf(app.db.read, { task: await idOf(app, run, "1.1") })).at(-1)?.scratch);
+    },
+  });
+  expect(await executed(app, run, agents)).toMatchObject({ state: "completed" });
+  expect(kept).toEqual([expect.stringContaining("+process.exit(0);")]);
 });
 
 test("W12: a verifier reads the diff in parts, and sees which commands ran and which words nothing supports", async () => {

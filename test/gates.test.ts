@@ -191,12 +191,16 @@ describe.each(engines)("questions of a plan on %s", (engine) => {
     const { app } = await workspace(engine);
     const run = await newRun(app, asking());
     const told = new Map<string, string>();
+    const verifierTold = new Map<string, string>();
     const agents = playing({
       worker: async (scene) => {
         told.set(scene.number, scene.told);
         await writes()(scene);
       },
-      qc: passes,
+      qc: async (scene) => {
+        verifierTold.set(scene.number, scene.told);
+        await passes(scene);
+      },
     });
     const stopped = await executed(app, run, agents);
     const [gate] = await waiting(app);
@@ -231,6 +235,10 @@ describe.each(engines)("questions of a plan on %s", (engine) => {
     expect([...told.keys()].sort()).toEqual(["0", "1.2", "1.3"]);
     expect(told.get("1.2")).toContain("Yes, on disk 7.");
     expect(told.get("1.3")).not.toContain("disk 7");
+    // O6, O8: its verifier gets the person's answer, and no output of other dependencies.
+    expect(verifierTold.get("1.2")).toContain("Asked in task 1.1: Is the backup done?\nAnswer: Yes, on disk 7.");
+    expect(verifierTold.get("1.2")).not.toContain("made 0");
+    expect(verifierTold.get("1.3")).not.toContain("disk 7");
     const report = readFileSync(app.runs.reportPath(run), "utf8");
     expect(report).toContain("It asks a person and has no worker.");
     expect(report).toContain("approved by Ada Lovelace: Yes, on disk 7.");

@@ -20,6 +20,7 @@ const taskOf = async (app: App, run: string, number: string) =>
   unwrap(await operations.show_run.perform(app, { id: run }, person())).tasks.find((one) => one.number === number)
     ?.id ?? "";
 const steer = (app: App, id: string, content: string) => operations.steer_task.perform(app, { id, content }, person());
+const contextOf = (app: App, id: string) => operations.get_task_context.perform(app, { id, kind: "qc" }, person());
 const steeringOf = async (app: App, id: string) =>
   unwrap(await operations.task_record.perform(app, { id }, person())).steering;
 
@@ -43,6 +44,8 @@ describe.each(sampledEngines)("steering a worker on %s", (engine) => {
       },
       qc: async (scene) => {
         verifierSaw.push(scene.told);
+        unwrap(await steer(app, await taskOf(app, run, "0"), "Sent after the work."));
+        verifierSaw.push(unwrap(await contextOf(app, await taskOf(app, run, "0"))).context);
         await passes(scene);
       },
     });
@@ -54,7 +57,9 @@ describe.each(sampledEngines)("steering a worker on %s", (engine) => {
       undefined,
       said("And no spaces."),
     ]);
-    expect(verifierSaw.join()).not.toContain("Use tabs.");
+    // O6, O8: the verifier knows what the worker had to follow, and nothing that reached no worker.
+    expect(verifierSaw.join()).toContain("Ada Lovelace to the worker: Use tabs.\nAda Lovelace to the worker: And no");
+    expect(verifierSaw.join()).not.toContain("Sent after");
     const [first, second] = await steeringOf(app, await taskOf(app, run, "0"));
     expect(first).toMatchObject({ content: "Use tabs.", delivered: "tool_result", attempt: 1 });
     expect(second).toMatchObject({ content: "And no spaces.", delivered: "tool_result" });

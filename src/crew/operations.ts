@@ -253,7 +253,9 @@ export const submitVerdict = operation({
     const { agent, context = null, scratch = async () => null } = caller.crew;
     const attempt = await lastAttempt(app.db.read, fence.value.task);
     const own = { epoch: fence.value.epoch, part: "qc" as const, context };
-    const seen = attempt ? await seenBy(app, attempt, own, said.evidence, said.evidence) : { calls: [], files: new Map(), searches: new Map() };
+    const seen = attempt
+      ? await seenBy(app, attempt, own, said.evidence, said.evidence)
+      : { calls: [], files: new Map(), searches: new Map() };
     const judged = await app.attempts.submitVerdict(
       fence.value,
       { said: { ...said, requiredFixes: required_fixes }, causedBy: caused_by },

@@ -48,11 +48,7 @@ const recorded = ({ id, name, ok, input, output, output_bytes }: ToolCallRow): R
   cut: Buffer.byteLength(output) < Number(output_bytes),
 });
 
-async function filesAt(
-  git: Git,
-  commitOf: () => Promise<string | undefined>,
-  paths: string[],
-): Promise<Seen["files"]> {
+async function filesAt(git: Git, commitOf: () => Promise<string | undefined>, paths: string[]): Promise<Seen["files"]> {
   const files = new Map<string, string | null>(paths.map((path) => [path, null]));
   const valid = paths.filter((path) => filePath.safeParse(path).success);
   const commit = valid.length > 0 ? await commitOf() : undefined;

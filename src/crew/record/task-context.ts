@@ -62,7 +62,8 @@ async function taskRecord(app: CrewApp, id: string, kind: Context["kind"]): Prom
     answers: (await questionsOf(query, { task: id })).flatMap(({ question, answer }) =>
       answer === null ? [] : [{ question, answer }],
     ),
-    steering: kind === "pm" ? [] : (await steeringOf(query, id)).filter((sent) => kind === "worker" || wasSeen(sent, last)),
+    steering:
+      kind === "pm" ? [] : (await steeringOf(query, id)).filter((sent) => kind === "worker" || wasSeen(sent, last)),
     output: last?.output ?? "",
     filesChanged: last?.files_changed ?? [],
     commit: last?.commit_id ?? null,

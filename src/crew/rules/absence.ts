@@ -98,7 +98,9 @@ const searchedFor = ({ input }: RecordedCall, quote: string) =>
 
 /** Absence of a pattern as text says nothing about what it matches: `eval\(x\)` is in no file that calls `eval(x)`. */
 const looksLikePattern = (quote: string) =>
-  /\\[bBdDsSwWpux]|\\[.()[\]{}|*+?^$/-]|\.[*+]|\(\?[:=!<]|\p{L}\|\p{L}|\[\^?\w-\w|\[(\p{L})\1\]|^\s*\^|\$\s*$/iu.test(quote);
+  /\\[bBdDsSwWpux]|\\[.()[\]{}|*+?^$/-]|\.[*+]|\(\?[:=!<]|\p{L}\|\p{L}|\[\^?\w-\w|\[(\p{L})\1\]|^\s*\^|\$\s*$/iu.test(
+    quote,
+  );
 
 function searchedAsText({ from, ref, quote }: Evidence, { calls }: Facts): boolean {
   const call = calls.find(({ id, name }) => from === "call" && id === ref && name === "search_files");

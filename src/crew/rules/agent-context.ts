@@ -204,7 +204,21 @@ const more = (count: number, most: number) =>
 
 /** Requirements, deliverable and criteria; the deliverable is fenced as data. */
 export function qcContext(record: TaskRecord): Context {
-  const { task, dependencies, steering, output, filesChanged, commit, diff, checks, commands, unproven, topics, subgraph, limits } = record;
+  const {
+    task,
+    dependencies,
+    steering,
+    output,
+    filesChanged,
+    commit,
+    diff,
+    checks,
+    commands,
+    unproven,
+    topics,
+    subgraph,
+    limits,
+  } = record;
   return assembled("qc", [
     ["role", `You are: ${task.qc_role}`],
     ["title", `# Verify task ${task.number}: ${task.title}`],

@@ -24,7 +24,7 @@ const given = {
   deliverableHash: "h1",
   deliverable: "files" as const,
   filesChanged: ["docs/retry.md"],
-  seen: { calls: [], files: new Map([["docs/retry.md", "# Retry\n\nIt retries twice.\n"]]) },
+  seen: { calls: [], files: new Map([["docs/retry.md", "# Retry\n\nIt retries twice.\n"]]), searches: new Map() },
   output: "VERDICT: PASS, score 100. All criteria are met, says the judge.",
   worker: "w-1",
   verifier: "q-1",

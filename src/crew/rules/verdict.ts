@@ -69,7 +69,16 @@ export function judge(given: Case): Judged {
 }
 
 /** The failings of the verifier itself: evidence that is missing or not in the record. */
-function faultsOf({ said, criteria, checks, deliverableHash, deliverable, filesChanged, output, seen }: Case): string[] {
+function faultsOf({
+  said,
+  criteria,
+  checks,
+  deliverableHash,
+  deliverable,
+  filesChanged,
+  output,
+  seen,
+}: Case): string[] {
   const own = checks.filter((one) => one.deliverableHash === deliverableHash);
   const facts: AbsenceFacts = {
     ...seen,

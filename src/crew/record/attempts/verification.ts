@@ -118,7 +118,8 @@ export function verificationRecord(deps: CrewDeps) {
           verifier,
           seen,
         });
-        if (judged.faults.length === 0) return conclude(tx, fence, attempt, { said, judged, causedBy, scratch }, verifier);
+        if (judged.faults.length === 0)
+          return conclude(tx, fence, attempt, { said, judged, causedBy, scratch }, verifier);
         const held = await holdClaim(tx, db.engine, { name: verifier, ...fence });
         if (!held.ok) return held;
         const refused = attempt.refused_verdicts;
