@@ -38,7 +38,7 @@ function placesOf({ from, ref }: Pick<Evidence, "from" | "ref">): string[] {
  * files that the agent had changed in its scratch copy.
  */
 export function notAbsent(item: Evidence, facts: AbsenceFacts): string | undefined {
-  const { from, ref, quote } = item;
+  const { from, quote } = item;
   if (from === "check") return "a check cannot show that something is absent; leave out `absent` and quote its output";
   if (quote.trim() === "")
     return from === "file" ? notMissing(item, facts) : "the quote is empty; quote the text that is absent";
