@@ -1,4 +1,5 @@
 import type { Git } from "./git.ts";
+import { missingInClone } from "./guarded-git.ts";
 import { failedGit } from "./run-git.ts";
 
 const mostWords = 20;
@@ -14,8 +15,9 @@ export async function filesWithWords(git: Git, commit: string, words: readonly s
   const within = path === "" ? [] : ["--", path];
   const args = ["--literal-pathspecs", "grep", ...options, ...patterns, commit, ...within];
   const output = await git.run(args);
-  // Git reports an object that it cannot read on stderr, and the file as one without a match.
-  if (output.code > 1 || output.stderr !== "") throw failedGit(args, output);
+  // A file that git cannot read counts as one without a match; only stderr says so.
+  if (output.code > 1 || /^(error|fatal): /m.test(output.stderr))
+    throw missingInClone({ ...output, code: 128 }) ?? failedGit(args, output);
   const names = output.stdout.toString("utf8").split("\0");
   return names.flatMap((name) => (name === "" ? [] : [name.slice(commit.length + 1)]));
 }
