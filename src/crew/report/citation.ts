@@ -106,6 +106,6 @@ async function fileOf({ git, packs }: CrewApp, { run_id, commit_id }: Attempt, i
     if (content !== undefined) return { text: content, label: `${path}${lines ? `:${lines}` : ""}`, lines };
   }
   if (item.absent && item.quote.trim() !== "")
-    return { missing: `cited because the quote is in no file of ${item.ref || "the delivered commit"}` };
+    return { missing: `cited as absent from ${item.ref || "all files"} of the delivered commit` };
   return { missing: `${item.ref || "the file"} is not at the delivered commit` };
 }
