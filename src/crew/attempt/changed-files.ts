@@ -43,11 +43,14 @@ async function treeOf(git: Git, checkout: Checkout, without: readonly string[] =
   const excluded = without.map((path) => `:(top,exclude,literal)${path}`);
   const wanted = excluded.length > 0 ? ["--", ":/", ...excluded] : [];
   const listed = ["ls-files", "-z", "--modified", "--others", "--exclude-standard", "--deduplicate", ...wanted];
-  for (const path of split(await here(listed))) {
+  const paths = split(await here(listed));
+  for (const path of paths) {
     const fine = await checkFile(folder, path);
     if (!fine.ok) return fine;
   }
-  await here(["add", "--all", ...wanted]);
+  // `git add` fails when it is to leave out a folder that is ignored anyway.
+  if (excluded.length === 0) await here(["add", "--all"]);
+  else await here(["update-index", "--add", "--remove", "--replace", "-z", "--stdin"], nulEnded(paths));
   const changes = await rawChanges(git, base, await here(["write-tree"]));
   // An agent may have put a link in place after the check of its files.
   const special = changes.find(({ mode }) => mode === "120000" || mode === "160000");
@@ -93,4 +96,5 @@ export async function changedBetween(git: Git, from: string, to: string): Promis
 }
 
 const named: Record<string, Changed["status"]> = { A: "added", M: "changed", D: "deleted", T: "changed" };
+const nulEnded = (paths: string[]) => paths.map((path) => `${path}\0`).join("");
 const split = (text: string) => text.split("\0").filter((part) => part !== "");
