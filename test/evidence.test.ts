@@ -92,7 +92,7 @@ test("W4: over 200 lies about files, lines, calls, outputs, numbers and absence 
   const held = (await verdictsOf(app.db.read, { task })).filter((verdict) => verdict.voided_at === null);
   expect(held.map((verdict) => verdict.outcome)).toEqual(["FAIL", "PASS"]);
   expect(git("show", `${acceptedBranch(run)}:${tablePath}`)).toBe(table.trimEnd());
-}, 300_000);
+}, 600_000);
 
 test("W4: a failed check, a check of other content and a changed deliverable prove nothing", async () => {
   const { app } = await newWorkspace({});
