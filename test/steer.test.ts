@@ -45,7 +45,7 @@ describe.each(sampledEngines)("steering a worker on %s", (engine) => {
       qc: async (scene) => {
         verifierSaw.push(scene.told);
         unwrap(await steer(app, await taskOf(app, run, "0"), "Sent after the work."));
-        verifierSaw.push(unwrap(await contextOf(app, await taskOf(app, run, "0"))).context);
+        verifierSaw.push(unwrap(await contextOf(app, await taskOf(app, run, "0"))).context ?? "");
         await passes(scene);
       },
     });
