@@ -4,8 +4,11 @@ export type FloatingAddress = {
   url: string;
   /** New connections go to this server, or nowhere; those that are open end. */
   leadTo(server: string | undefined): void;
-  /** The server executes the next COMMIT, and its answer is lost. `then` is called before the client notices. */
-  loseNextCommit(then: () => void): void;
+  /**
+   * The server executes the next COMMIT of a connection that sent this text, and the answer is lost. `then` is called
+   * before the client notices.
+   */
+  loseCommitOf(text: string, then: () => void): void;
   stop(): Promise<void>;
 };
 
@@ -13,7 +16,7 @@ export type FloatingAddress = {
 export async function floatingAddress(first: string): Promise<FloatingAddress> {
   const sockets = new Set<Socket>();
   let target: URL | undefined = new URL(first);
-  let onLostCommit: (() => void) | undefined;
+  let losing: { text: string; then: () => void } | undefined;
 
   function endAll() {
     for (const socket of sockets) socket.destroy();
@@ -22,7 +25,7 @@ export async function floatingAddress(first: string): Promise<FloatingAddress> {
   const server = createServer((near) => {
     if (!target) return void near.destroy();
     const far = connect(Number(target.port), target.hostname);
-    let isLosing = false;
+    let [hasText, isLosing] = [false, false];
     for (const [from, to] of [
       [near, far],
       [far, near],
@@ -35,13 +38,14 @@ export async function floatingAddress(first: string): Promise<FloatingAddress> {
       });
     }
     near.on("data", (bytes) => {
-      isLosing ||= onLostCommit !== undefined && bytes.includes("commit\0");
+      hasText ||= losing !== undefined && bytes.includes(losing.text);
+      isLosing ||= hasText && bytes.includes("commit\0");
       far.write(bytes);
     });
     far.on("data", (bytes) => {
       if (!isLosing) return void near.write(bytes);
-      const then = onLostCommit;
-      onLostCommit = undefined;
+      const { then } = losing ?? {};
+      losing = undefined;
       then?.();
       endAll();
     });
@@ -55,8 +59,8 @@ export async function floatingAddress(first: string): Promise<FloatingAddress> {
       target = to === undefined ? undefined : new URL(to);
       endAll();
     },
-    loseNextCommit(then) {
-      onLostCommit = then;
+    loseCommitOf(text, then) {
+      losing = { text, then };
     },
     async stop() {
       endAll();
