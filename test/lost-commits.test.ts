@@ -101,7 +101,7 @@ describe("lost commits", needs("postgresql"), () => {
     else
       expect([repeated.status, repeated.json()]).toEqual([
         409,
-        expect.objectContaining({ took_effect: true, error: expect.stringContaining("its answer was not saved") }),
+        expect.objectContaining({ took_effect: true, message: expect.stringContaining("its answer was not saved") }),
       ]);
     const { content } = (await ask(url, "/api/entries/decisions", { token })).json();
     expect(content.match(/before|lost/g)).toEqual(["before", "lost"]);
