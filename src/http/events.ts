@@ -23,7 +23,11 @@ type Reader = {
  * the one before, so a slow one holds no memory.
  * Only admins get events about access: tokens, users, sessions, passkeys. Only the person gets what they have read.
  */
-export async function eventStream(c: Context, app: App, { feed, name, after, stopping, rank }: Reader): Promise<Response> {
+export async function eventStream(
+  c: Context,
+  app: App,
+  { feed, name, after, stopping, rank }: Reader,
+): Promise<Response> {
   const gone = new AbortController();
   const done = AbortSignal.any([stopping, c.req.raw.signal, gone.signal]);
   const encoder = new TextEncoder();

@@ -11,4 +11,7 @@ type Out = { write(line: string): unknown };
  * under which the record knows this process, e.g. as the one that executes a run.
  */
 export const openLog = (level: string, out: Out = process.stderr): Log =>
-  pino({ level, base: { host: hostname(), process: processName() } }, { write: (line: string) => void out.write(escapeHidden(line)) });
+  pino(
+    { level, base: { host: hostname(), process: processName() } },
+    { write: (line: string) => void out.write(escapeHidden(line)) },
+  );

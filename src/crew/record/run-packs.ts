@@ -131,6 +131,10 @@ export function openRunPacks({ db, git, now, log, config }: Deps) {
         `the files take ${megabytes(bytes)} MB as a git pack, and the maximum is ${config.crew.pack_mb} MB (crew.pack_mb)`,
       );
     const chunks = Math.ceil(bytes / chunkBytes);
+    const linkIf = async (isLocked: boolean, tx: Query) => {
+      if (isLocked) await link(tx);
+      return isLocked;
+    };
     // `run clean` deletes a pack once its last run is gone, also while it is stored here for another one.
     for (;;) {
       const isThere = await db.write(async (tx) => {
@@ -145,11 +149,6 @@ export function openRunPacks({ db, git, now, log, config }: Deps) {
         continue;
       }
       if (await db.write(async (tx) => linkIf(await completePack(tx, id), tx))) return ok(true);
-    }
-
-    async function linkIf(isLocked: boolean, tx: Query): Promise<boolean> {
-      if (isLocked) await link(tx);
-      return isLocked;
     }
   }
 
