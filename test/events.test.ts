@@ -288,3 +288,30 @@ test("on postgres, transactions that commit out of order are all heard, each whe
   await expect.poll(() => subjects(stream).at(-1)).toBe("note:kept");
   expect(stream.events.length).toBe(6);
 });
+
+test("C5: on postgres, two hundred idle readers cause no more queries than a few", async () => {
+  const { root, app } = await newWorkspace({ engine: "postgres" });
+  const { database } = app.config;
+  if (database.engine !== "postgres") throw new Error("not postgres");
+  const { url, token } = await serve(root);
+  const body = { kind: "person", name: "Bob", rank: "reader" };
+  const bob = (await ask(url, "/api/tokens", { method: "POST", token, body })).json();
+  const streams = await Promise.all(Array.from({ length: 200 }, () => listen({ url, token: bob.token })));
+  await expect.poll(() => streams.every(({ comments }) => comments.length > 0)).toBe(true);
+  const client = new pg.Client({ connectionString: database.url });
+  await client.connect();
+  onTestFinished(() => client.end());
+  const transactions = async () => {
+    // Other connections report their transactions after a second.
+    await sleep(2000);
+    const counted = "SELECT xact_commit::int AS count FROM pg_stat_database WHERE datname = current_database()";
+    return (await client.query<{ count: number }>(counted)).rows[0]?.count ?? 0;
+  };
+  const before = await transactions();
+  await sleep(8000);
+  expect((await transactions()) - before).toBeLessThan(150);
+  // Every reader has had a sign of life meanwhile, and still gets what is new.
+  expect(streams.every(({ comments }) => comments.length > 1)).toBe(true);
+  await write(app, "news");
+  await expect.poll(() => streams.every((stream) => subjects(stream).includes("note:news"))).toBe(true);
+});

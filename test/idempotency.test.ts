@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { App } from "../src/app.ts";
+import { type App, openApp } from "../src/app.ts";
 import { ok, unwrap } from "../src/kernel/result.ts";
 import { openWorkspace } from "../src/library.ts";
 import { operations } from "../src/operation-list.ts";
@@ -161,6 +161,20 @@ describe.each(engines)("idempotency keys (%s)", (engine) => {
     );
     expect(locked.every((answer) => answer.ok)).toBe(true);
     for (const [n] of ids.entries()) if (n > 0) expect(locked[3 * n]).toEqual(locked[3 * n + 1]);
+  });
+
+  test("K6: a call that another machine performs is still running for a machine whose clock is an hour ahead", async () => {
+    const { app, file } = await newWorkspace({ engine });
+    unwrap(await appendAs(app, "elsewhere", "k"));
+    await app.idempotency.idle();
+    const running = { state: "running" as const, answer: null, holder: "elsewhere:7:7:1a.2b.3c.4d" };
+    await app.db.write((tx) => tx.updateTable("idempotency").set(running).execute());
+    const ahead = await openApp(app.config, { now: () => new Date(Date.now() + 3_600_000) });
+    onTestFinished(() => ahead.close());
+    expect(await appendAs(ahead, "elsewhere", "k")).toMatchObject({
+      problem: { code: "conflict", message: expect.stringContaining("is still running") },
+    });
+    expect(lines(read(file("decisions.md")), "elsewhere")).toBe(1);
   });
 
   test("K6: keys are forgotten after 24 hours", async () => {

@@ -2,6 +2,9 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { agentSpans } from "../src/http/trace-spans.ts";
+import { startTraces } from "../src/http/traces.ts";
+import { lastEventId } from "../src/store/events.ts";
+import { findMeta, setMeta } from "../src/store/queries/meta.ts";
 import { serve } from "./support/commands.ts";
 import { executed, newRun, passes, planned, playing, verdictOf, writes } from "./support/crew.ts";
 import type { Json } from "./support/requests.ts";
@@ -129,6 +132,23 @@ describe.each(sampledEngines)("traces, on %s", (engine) => {
       collector.spans.filter(({ name }) => name === "run").map((span) => span.attributes["scriptorium.run.id"]);
     await expect.poll(sent, { timeout: 30_000 }).toEqual(runs);
     expect(collector.path).toBe("/own");
+  });
+
+  test("O5: of two servers that take over at the same time one sends, and the position does not go back", async () => {
+    const { app, open } = await newWorkspace({ engine, config: "crew: {sandbox: none}\n" });
+    const collector = await startCollector();
+    const run = await newRun(app, [planned("0")]);
+    await executed(app, run, playing({ worker: writes(), qc: passes }));
+    const apps = [app, await open(), await open(), await open()];
+    await app.db.write((tx) => setMeta(tx, "traces", JSON.stringify({ cursor: "0", owner: "gone", until: 1 })));
+    const senders = apps.map((one) => startTraces(one, { url: `${collector.url}/v1/traces`, headers: {} }));
+    const sent = () => collector.spans.filter(({ name }) => name === "run").length;
+    await expect.poll(sent).toBeGreaterThan(0);
+    await expect
+      .poll(async () => JSON.parse((await findMeta(app.db.read, "traces")) ?? "{}").cursor)
+      .toBe(await lastEventId(app.db));
+    await Promise.all(senders.map((sender) => sender.stop()));
+    expect(new Set(collector.spans.map(({ spanId }) => spanId)).size).toBe(collector.spans.length);
   });
 
   test("O5: without a collector nothing is sent and no position is kept", async () => {

@@ -270,7 +270,7 @@ export function openRunHost(
       await sweepSetups(app);
       await recordWorkspace(app);
       await takeOverAbandoned();
-      if (!stopping.signal.aborted) taking = setInterval(() => void takeOverAbandoned(), takeOverMs);
+      if (!stopping.signal.aborted) taking ??= setInterval(() => void takeOverAbandoned(), takeOverMs);
       const { cutOffChanges } = await import("./record/plan-changes.ts");
       for (const { run, ...asked } of await cutOffChanges(app)) {
         const resumed = await replan(run, asked);

@@ -9,6 +9,7 @@ import { ok, type Problem, refusalFor } from "../kernel/result.ts";
 import { onBehalfOf } from "../kernel/threads/threads.ts";
 import { allOperations, operations } from "../operation-list.ts";
 import { checkCursor } from "../store/events.ts";
+import { openEventFeed } from "./event-feed.ts";
 import { eventStream } from "./events.ts";
 import { openApi } from "./openapi.ts";
 import { callerOf, type Principal, type SignIn } from "./sign-in.ts";
@@ -48,6 +49,7 @@ function routeOf(name: NextOperation): { method: string; path: string } | undefi
 /** Every operation with a path, under /api. */
 export function apiRoutes(app: App, signIn: SignIn, stopping: AbortSignal): Hono<Env> {
   const api = new Hono<Env>();
+  const feed = openEventFeed(app.db, stopping);
   api.get("/openapi.json", (c) => c.json(openApi(allOperations)));
   api.get("/events", async (c) => {
     const reader = c.get("principal").person;
@@ -58,7 +60,7 @@ export function apiRoutes(app: App, signIn: SignIn, stopping: AbortSignal): Hono
     const checked = after === undefined ? ok(after) : await checkCursor(app.db, after);
     if (!checked.ok) return refusalAnswer(c, checked.problem);
     const rank = async () => (await signIn.principal(c))?.person?.rank;
-    return eventStream(c, app, { name: reader.name, after, stopping, rank });
+    return eventStream(c, app, { feed, name: reader.name, after, stopping, rank });
   });
   for (const operation of allOperations) {
     if (!operation.http) continue;

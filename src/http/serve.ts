@@ -1,4 +1,5 @@
 import { basename, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { getRequestListener } from "@hono/node-server";
 import { agentWorkIsOff } from "../agents/no-agent.ts";
 import { setUpAgent } from "../agents/setup.ts";
@@ -13,6 +14,7 @@ import { escapeHidden, spellHidden } from "../kernel/hidden.ts";
 import type { Log } from "../kernel/log.ts";
 import { Refused, unwrap } from "../kernel/result.ts";
 import { stopSignals } from "../kernel/stop-signals.ts";
+import { storageProblem } from "../kernel/storage-problem.ts";
 import { allOperations } from "../operation-list.ts";
 import { browserAddress, linkAt, originOf, recordPort } from "../people/browser-address.ts";
 import { linkMinutes } from "../people/sign-in-links.ts";
@@ -31,6 +33,7 @@ import { traceAddress } from "./trace-address.ts";
 import { startUpkeep } from "./upkeep.ts";
 
 const warmAfterMs = 500;
+const resumeAgainMs = 2000;
 
 /** Serves the workspace until a stop signal, then finishes open requests and records what is pending. */
 export async function serve(options: { dir?: string; json?: boolean } & ListenOptions): Promise<void> {
@@ -46,10 +49,33 @@ export async function serve(options: { dir?: string; json?: boolean } & ListenOp
   if (!config.agent) process.stderr.write(`${agentWorkIsOff}\n`);
   // Delayed, so that a server that is stopped at once does not start the renderer.
   const warming = setTimeout(server.warm, warmAfterMs).unref();
-  await server.resumeRuns();
+  await resumeRuns(server, log, signalled);
   await signalled;
   clearTimeout(warming);
   await server.close();
+}
+
+/**
+ * While the database is away, the server answers 503 and its runs wait, as they would later. After any other error it
+ * ends: a server that executes no run looks healthy.
+ */
+async function resumeRuns(server: OpenServer, log: Log, signalled: Promise<void>): Promise<void> {
+  let isStopping = false;
+  const stopped = signalled.then(() => {
+    isStopping = true;
+  });
+  while (!isStopping) {
+    try {
+      return await server.resumeRuns();
+    } catch (error) {
+      if (storageProblem(error)?.details?.reason !== "unavailable") {
+        await server.close();
+        throw error;
+      }
+      log.warn({ error: String(error), again_s: resumeAgainMs / 1000 }, "runs-not-resumed");
+      await Promise.race([stopped, sleep(resumeAgainMs, undefined, { ref: false })]);
+    }
+  }
 }
 
 export type OpenServer = {
@@ -87,60 +113,73 @@ export async function openServer(
     tellProgress: (line) => void process.stderr.write(`scriptorium: ${line}\n`),
   });
   const stopping = new AbortController();
-  const owner = await ownerOf(app);
-  const address = await browserAddress(app.db);
-  let bound = 0;
-  const reach = {
-    ...{ localName: address.host, port: () => bound, isTls: certificate !== undefined },
-    ...{ baseUrl: config.baseUrl, trustedProxies: config.trustedProxies },
-  };
-  const http = httpServer(app, { token, owner, cookie: address.cookie, reach, stopping: stopping.signal });
-  // Accept requests without Host here: the guard refuses them like those with a foreign Host.
-  const listener = getRequestListener(http.fetch, { overrideGlobalObjects: false, hostname: "missing.invalid" });
-  let servers: Awaited<ReturnType<typeof listen>>["servers"];
-  try {
-    ({ servers, port: bound } = await listen(listener, { host, port, certificate }));
-  } catch (error) {
+  /** What is open, in the order in which it is closed. */
+  const open: Partial<Record<(typeof closingOrder)[number], () => unknown>> = { app: () => app.close() };
+  async function closeAll(): Promise<void> {
+    stopping.abort();
     certificate?.close();
-    await app.close();
-    throw error;
+    const errors: unknown[] = [];
+    for (const part of closingOrder) {
+      try {
+        await open[part]?.();
+      } catch (error) {
+        errors.push(error);
+      }
+    }
+    if (errors.length > 0) throw errors[0];
   }
 
-  await recover(app);
-  const jobs = await openJobs(app);
-  const watching = await Promise.all([watchEntries(app), watchPages(app)]);
-  const upkeep = startUpkeep(app);
-  const anchors = keepAnchors(app);
-  const traces = await openTraces(app);
-  const agentSocket = await openAgentSocket(app);
-  const recorded = recordPort(config.stateFolder, bound);
-  const isOnLoopback = host === undefined || /^(0\.0\.0\.0|::)$/.test(host);
-  const url = isOnLoopback && !certificate ? `http://127.0.0.1:${bound}` : (config.baseUrl ?? "");
-  const code = await codeForOwner(app, owner);
-  return {
-    url,
-    token,
-    link: linkAt(originOf(config.baseUrl, address, bound), code),
-    fallbackLink: linkAt(config.baseUrl ?? url, code),
-    resumeRuns: () => app.host.resume(),
-    warm: () => http.warm(),
-    async close() {
-      stopping.abort();
-      certificate?.close();
-      await agentSocket?.close();
-      await http.close();
-      recorded.remove();
-      await Promise.all(servers.map(close));
-      await jobs.stop();
-      await app.host.stop();
-      await Promise.all(watching.map((watch) => watch.stop()));
-      await anchors.stop();
-      await traces?.stop();
-      await upkeep.stop();
-      await app.close();
-    },
-  };
+  try {
+    const owner = await ownerOf(app);
+    const address = await browserAddress(app.db);
+    let bound = 0;
+    const reach = {
+      ...{ localName: address.host, port: () => bound, isTls: certificate !== undefined },
+      ...{ baseUrl: config.baseUrl, trustedProxies: config.trustedProxies },
+    };
+    const http = httpServer(app, { token, owner, cookie: address.cookie, reach, stopping: stopping.signal });
+    open.http = http.close;
+    // Accept requests without Host here: the guard refuses them like those with a foreign Host.
+    const listener = getRequestListener(http.fetch, { overrideGlobalObjects: false, hostname: "missing.invalid" });
+    const listening = await listen(listener, { host, port, certificate });
+    open.listening = () => Promise.all(listening.servers.map(close));
+    bound = listening.port;
+
+    await recover(app);
+    const jobs = await openJobs(app);
+    open.jobs = jobs.stop;
+    open.runs = () => app.host.stop();
+    const watching = await Promise.all([watchEntries(app), watchPages(app)]);
+    open.watching = () => Promise.all(watching.map((watch) => watch.stop()));
+    open.upkeep = startUpkeep(app).stop;
+    open.anchors = keepAnchors(app).stop;
+    open.traces = (await openTraces(app))?.stop;
+    open.agentSocket = (await openAgentSocket(app))?.close;
+    open.recorded = recordPort(config.stateFolder, bound).remove;
+    const isOnLoopback = host === undefined || /^(0\.0\.0\.0|::)$/.test(host);
+    const url = isOnLoopback && !certificate ? `http://127.0.0.1:${bound}` : (config.baseUrl ?? "");
+    const code = await codeForOwner(app, owner);
+    return {
+      url,
+      token,
+      link: linkAt(originOf(config.baseUrl, address, bound), code),
+      fallbackLink: linkAt(config.baseUrl ?? url, code),
+      resumeRuns: () => app.host.resume(),
+      warm: () => http.warm(),
+      close: closeAll,
+    };
+  } catch (error) {
+    // A part that stays open would keep the process alive, and its port in use, without a server.
+    await closeAll().catch(() => undefined);
+    throw error;
+  }
 }
+
+/** Requests end before what they use. */
+const closingOrder = [
+  ...(["agentSocket", "http", "recorded", "listening", "jobs", "runs", "watching"] as const),
+  ...(["anchors", "traces", "upkeep", "app"] as const),
+] as const;
 
 /**
  * A token and a database that came with a clone are known to whoever committed them: the token signs in as the owner,

@@ -2,9 +2,10 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-http";
 import type { App } from "../app.ts";
+import { storeClock } from "../store/clock.ts";
 import { type Event, eventsAfter, lastEventId } from "../store/events.ts";
 import { parseJsonOr } from "../store/json.ts";
-import { findMeta, setMeta } from "../store/queries/meta.ts";
+import { findMeta, replaceMeta } from "../store/queries/meta.ts";
 import { endedAttempt, tracedAgent, tracedRun } from "../store/queries/traces.ts";
 import { watchChanges } from "../store/wait-for-change.ts";
 import { agentSpans, attemptSpan, readable, runSpan, type SpanData } from "./trace-spans.ts";
@@ -15,6 +16,7 @@ const leaseMs = 60_000;
 const againMs = 30_000;
 const timeoutMs = 10_000;
 
+/** `until` is a time of the store's clock. */
 type Position = { cursor: string; owner: string; until: number };
 
 /**
@@ -30,30 +32,30 @@ export function startTraces(app: App, address: TraceAddress): { stop(): Promise<
   const changes = watchChanges(db);
   const stopping = new AbortController();
 
-  /** Undefined while another server sends. */
-  async function position(): Promise<Position | undefined> {
-    const found = parseJsonOr<Position | undefined>((await findMeta(db.read, key)) ?? "", undefined);
-    // Events from before the first start with a collector are not sent.
-    if (!found) return { cursor: (await lastEventId(db)) ?? "0", owner, until: 0 };
-    return found.owner === owner || found.until < Date.now() ? found : undefined;
+  async function position(): Promise<{ text: string | undefined; found: Position | undefined }> {
+    const text = await findMeta(db.read, key);
+    return { text, found: parseJsonOr<Position | undefined>(text ?? "", undefined) };
   }
 
-  const keep = (cursor: string, until = Date.now() + leaseMs) =>
-    db.write((tx) => setMeta(tx, key, JSON.stringify({ cursor, owner, until })));
+  /** False if another server has changed the position since `from` was read: of two that take it, one goes on. */
+  const replace = (from: string | undefined, to: string) => db.write((tx) => replaceMeta(tx, key, from, to));
+  const spell = (cursor: string, until: number) => JSON.stringify({ cursor, owner, until } satisfies Position);
 
   /** True if there may be more. */
   async function sendSome(): Promise<boolean> {
-    const from = await position();
-    if (!from) return false;
-    if (from.until === 0) await keep(from.cursor);
-    const events = await eventsAfter(db, from.cursor, page);
+    const { text, found } = await position();
+    const time = await storeClock(db.read, db.engine);
+    if (found && found.owner !== owner && found.until >= time) return false;
+    // Events from before the first start with a collector are not sent.
+    if (!found) return replace(text, spell((await lastEventId(db)) ?? "0", time + leaseMs));
+    const events = await eventsAfter(db, found.cursor, page);
     const last = events.at(-1);
     if (!last) return false;
-    await keep(from.cursor);
+    const mine = spell(found.cursor, time + leaseMs);
+    if (!(await replace(text, mine))) return false;
     const spans = (await Promise.all(events.map(spansOf))).flat();
     if (spans.length > 0) await send(spans);
-    await keep(last.id);
-    return events.length === page;
+    return (await replace(mine, spell(last.id, time + leaseMs))) && events.length === page;
   }
 
   async function spansOf({ kind, subject, data, at }: Event): Promise<SpanData[]> {
@@ -101,8 +103,8 @@ export function startTraces(app: App, address: TraceAddress): { stop(): Promise<
       changes.close();
       await running;
       // Another server need not wait for the end of the lease.
-      const last = await position().catch(() => undefined);
-      if (last?.owner === owner && last.until > 0) await keep(last.cursor, 1).catch(() => undefined);
+      const { text, found } = await position().catch(() => ({ text: undefined, found: undefined }));
+      if (found?.owner === owner) await replace(text, spell(found.cursor, 0)).catch(() => undefined);
       await exporter.shutdown();
     },
   };

@@ -6,8 +6,14 @@ export type StorageReason = "disk_full" | "read_only" | "too_many_open_files" | 
 /** The problem of a disk or database that cannot be used; undefined for other errors. */
 export function storageProblem(error: unknown): Problem | undefined {
   if (error instanceof Error && error.name === "UnknownOutcome") {
-    const message = `${error.message}. Start the server and read the entry before you repeat the write`;
-    return { code: "storage", message, details: { reason: "unavailable", outcome: "unknown" } };
+    const details = { reason: "unavailable", outcome: "unknown" };
+    if ((error as { hasKey?: unknown }).hasKey === true) {
+      const message = `${error.message}. Repeat the call with the same idempotency key`;
+      return { code: "storage", message, details: { ...details, retry_after: retrySeconds } };
+    }
+    // Without `retry_after`: clients repeat such requests by themselves, and this change would be made twice.
+    const message = `${error.message}. Read the present state before you repeat the change`;
+    return { code: "storage", message, details };
   }
   if (error instanceof Error && (error.name === "ClosedDatabase" || error.message === closedDriver)) {
     const message = "Scriptorium is stopping, and the change was not saved. Start it and try again";

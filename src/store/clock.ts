@@ -20,6 +20,12 @@ export const clockByNow: Record<Engine, RawBuilder<number>> = {
   postgres: sql<number>`CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)`,
 };
 
+/** The store's clock in the form of `Date.toISOString`, for times that processes of several machines compare. */
+export const clockText: Record<Engine, RawBuilder<string>> = {
+  sqlite: sql.raw<string>(`strftime('%Y-%m-%dT%H:%M:%fZ', ${steadyClock} / 1000.0, 'unixepoch')`),
+  postgres: sql<string>`to_char(statement_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`,
+};
+
 const askClock = onEach<object, { now: number }>((engine) => sql`SELECT ${clockByNow[engine]} AS now`);
 
 export async function storeClock(query: Query, engine: Engine): Promise<number> {

@@ -65,7 +65,11 @@ export const joined = (db: Database, tx: Query): Database => ({
 
 /** The database was lost during a commit and did not come back: it is unknown whether the writes were kept. */
 export class UnknownOutcome extends Error {
-  constructor(cause: unknown) {
+  constructor(
+    cause: unknown,
+    /** True for a call with an idempotency key: repeated with it, the change takes effect once. */
+    readonly hasKey = false,
+  ) {
     super("the database server was lost during the commit, and it is not known whether the change was saved", {
       cause,
     });

@@ -5,9 +5,10 @@ import type { Caller } from "../kernel/caller.ts";
 import type { Once } from "../kernel/operation.ts";
 import { processName, processState } from "../kernel/process-name.ts";
 import { ok, type Refusal, type Result, refuse } from "../kernel/result.ts";
-import { type Database, undoesWrites } from "./database.ts";
+import { storeClock } from "./clock.ts";
+import { ClosedDatabase, type Database, type Query, UnknownOutcome, undoesWrites } from "./database.ts";
 import { crashPoint } from "./disk/crash.ts";
-import { deleteCall, deleteOldCalls, findCall, insertCall, saveCall } from "./queries/idempotency.ts";
+import { deleteCall, deleteOldCalls, findCall, insertCall, type NewCall, saveCall } from "./queries/idempotency.ts";
 import type { IdempotencyRow } from "./tables.ts";
 
 /**
@@ -19,12 +20,13 @@ import type { IdempotencyRow } from "./tables.ts";
  *
  * The row is inserted in the first transaction of the call, before its work: of two calls with one key the second
  * rolls back and gets the answer of the first. A process that dies leaves `running`; its effect is known, its answer
- * is not, and a repeat gets a refusal that says so.
+ * is not, and a repeat gets a refusal that says so. A process that lives saves the end of each call, also after an
+ * outage of the database: a repeat elsewhere would wait for it otherwise.
  */
 export type Idempotency = {
   /** Performs calls with this key; undefined without a key. */
   once(key: string | undefined): Once | undefined;
-  /** Resolves when the answers that were given so far are saved. */
+  /** Resolves when the answers that were given so far are saved, or after 5 seconds without a database. */
   idle(): Promise<void>;
 };
 
@@ -37,7 +39,14 @@ const patienceMs = 5000;
 /** A process on another machine counts as gone after this long. */
 const silenceMs = 90_000;
 
-type KeyedCall = { row: IdempotencyRow; isOpen: boolean; wrote: boolean; isTaken: boolean };
+type KeyedCall = {
+  row: NewCall;
+  isOpen: boolean;
+  wrote: boolean;
+  isTaken: boolean;
+  /** Why it is not known whether its first transaction was committed. */
+  unknown: UnknownOutcome | undefined;
+};
 const keyedCalls = new AsyncLocalStorage<KeyedCall | undefined>();
 
 /** True while a call with a key is performed: its writes must not share a transaction with those of other calls. */
@@ -55,13 +64,20 @@ export function withIdempotency(db: Database): Database {
     async write(work, how) {
       const call = keyedCalls.getStore();
       if (!call?.isOpen || call.wrote) return db.write(work, how);
-      const value = await db.write(async (tx) => {
-        if (!(await insertCall(tx, call.row))) {
-          call.isTaken = true;
-          throw new KeyTaken("another call with this idempotency key is performed");
-        }
-        return work(tx);
-      });
+      // The row makes it more than one statement.
+      const isLong = { isLong: how?.isLong === true };
+      const value = await db
+        .write(async (tx) => {
+          if (!(await insertCall(tx, db.engine, call.row))) {
+            call.isTaken = true;
+            throw new KeyTaken("another call with this idempotency key is performed");
+          }
+          return work(tx);
+        }, isLong)
+        .catch((error: unknown) => {
+          if (error instanceof UnknownOutcome) call.unknown = error;
+          throw error;
+        });
       if (!undoesWrites(value)) call.wrote = true;
       return value;
     },
@@ -72,11 +88,12 @@ type Call = Parameters<Once>[0];
 type Known = { row: IdempotencyRow; key: string; showsOnce: boolean };
 
 export function openIdempotency({ db, now }: { db: Database; now(): Date }): Idempotency {
+  const { engine } = db;
   const here = new Map<string, { inputHash: string; result: Promise<Result<unknown>> }>();
   const saving = new Set<Promise<void>>();
-  let sweptAt = 0;
+  let sweptAt = Number.NEGATIVE_INFINITY;
 
-  async function perform(key: string, row: IdempotencyRow, call: Call, run: () => Promise<Result<unknown>>) {
+  async function perform(key: string, row: NewCall, call: Call, run: () => Promise<Result<unknown>>) {
     for (let attempt = 1; ; attempt++) {
       const known = await settled(row.id);
       if (known) return repeated({ row: known, key, showsOnce: call.showsOnce }, row.input_hash, call.operation);
@@ -87,33 +104,63 @@ export function openIdempotency({ db, now }: { db: Database; now(): Date }): Ide
   }
 
   /** Undefined if another call was first. */
-  async function performOnce(key: string, row: IdempotencyRow, call: Call, run: () => Promise<Result<unknown>>) {
-    const keyed: KeyedCall = { row, isOpen: true, wrote: false, isTaken: false };
-    let result: Result<unknown>;
-    try {
-      result = await keyedCalls.run(keyed, run);
-    } catch (error) {
-      if (keyed.isTaken) return undefined;
-      if (keyed.wrote) await db.write((tx) => saveCall(tx, { ...row, state: "failed" }));
-      throw error;
-    } finally {
-      keyed.isOpen = false;
+  async function performOnce(key: string, row: NewCall, call: Call, run: () => Promise<Result<unknown>>) {
+    const keyed: KeyedCall = { row, isOpen: true, wrote: false, isTaken: false, unknown: undefined };
+    const result = await keyedCalls
+      .run(keyed, run)
+      .catch((error: unknown) => ({ error }))
+      .finally(() => {
+        keyed.isOpen = false;
+      });
+    if (keyed.unknown) {
+      void end((tx) => endUnknown(tx, row));
+      throw new UnknownOutcome(keyed.unknown.cause, true);
     }
     if (keyed.isTaken && !keyed.wrote) return undefined;
+    if ("error" in result) {
+      if (keyed.wrote) await end((tx) => saveCall(tx, engine, { ...row, state: "failed" }));
+      const { error } = result;
+      throw error instanceof UnknownOutcome ? new UnknownOutcome(error.cause, true) : error;
+    }
     if (!result.ok) {
-      if (keyed.wrote) await db.write((tx) => deleteCall(tx, row));
+      if (keyed.wrote) await end((tx) => deleteCall(tx, row));
       return result;
     }
     crashPoint("call-performed");
     const answer = call.showsOnce ? null : sealed(key, row.id, JSON.stringify(result.value));
     // The caller need not wait: until it is saved, repeats in this process get the answer from memory.
-    const saved = db
-      .write((tx) => saveCall(tx, { ...row, state: "done", answer }))
+    void end((tx) => saveCall(tx, engine, { ...row, state: "done", answer }));
+    return result;
+  }
+
+  /** Resolves after the first try; while the database does not answer, further ones follow until it is closed. */
+  async function end(save: (tx: Query) => Promise<void>): Promise<void> {
+    const first = db.write(save);
+    const saved = first
+      .catch(() => saveLater(save))
       .then(sweep)
       .catch(() => undefined)
       .finally(() => saving.delete(saved));
     saving.add(saved);
-    return result;
+    await first.catch(() => undefined);
+  }
+
+  async function saveLater(save: (tx: Query) => Promise<void>): Promise<void> {
+    for (let pauseMs = 500; ; pauseMs = Math.min(2 * pauseMs, 10_000)) {
+      await sleep(pauseMs, undefined, { ref: false });
+      try {
+        return await db.write(save);
+      } catch (error) {
+        if (error instanceof ClosedDatabase) return;
+      }
+    }
+  }
+
+  /** The first transaction of the call may still be being committed: the insert waits for its end. */
+  async function endUnknown(tx: Query, row: NewCall): Promise<void> {
+    const probe = { ...row, call: randomUUID() };
+    if (await insertCall(tx, engine, probe)) await deleteCall(tx, probe);
+    else await saveCall(tx, engine, { ...row, state: "failed" });
   }
 
   /** The row of an earlier call, after waiting for its end; undefined if there is none. */
@@ -121,23 +168,24 @@ export function openIdempotency({ db, now }: { db: Database; now(): Date }): Ide
     const until = performance.now() + patienceMs;
     for (;;) {
       const row = await findCall(db.read, id);
-      if (row?.state !== "running" || isGone(row) || performance.now() > until) return row;
+      if (row?.state !== "running" || (await isGone(row)) || performance.now() > until) return row;
       await sleep(50);
     }
   }
 
-  const isGone = ({ holder, at }: IdempotencyRow) => {
+  async function isGone({ holder, at }: IdempotencyRow): Promise<boolean> {
     const state = processState(holder);
-    return state === "unknown" ? now().getTime() - Date.parse(at) > silenceMs : state === "gone";
-  };
+    if (state !== "unknown") return state === "gone";
+    return (await storeClock(db.read, engine)) - Date.parse(at) > silenceMs;
+  }
 
-  function repeated({ row, key, showsOnce }: Known, inputHash: string, operation: string): Result<unknown> {
+  async function repeated({ row, key, showsOnce }: Known, inputHash: string, operation: string) {
     if (row.input_hash !== inputHash) return otherInput(operation, row.at);
-    if (row.state === "running" && !isGone(row)) return stillRunning(operation);
+    if (row.state === "running" && !(await isGone(row))) return stillRunning(operation);
     if (row.state !== "done")
       return refuse(
         "conflict",
-        `${operation} with this idempotency key took effect at ${row.at}, at least in part, but its process ended before the answer was saved. Read the present state; to call it again, use a new key.`,
+        `${operation} with this idempotency key took effect at ${row.at}, at least in part, but its answer was not saved. Read the present state; to call it again, use a new key.`,
         { took_effect: true, at: row.at },
       );
     if (row.answer !== null) return ok(JSON.parse(opened(key, row.id, row.answer)));
@@ -151,10 +199,10 @@ export function openIdempotency({ db, now }: { db: Database; now(): Date }): Ide
   }
 
   async function sweep(): Promise<void> {
-    const time = now().getTime();
-    if (time - sweptAt < sweepMs) return;
-    sweptAt = time;
-    await db.write((tx) => deleteOldCalls(tx, new Date(time - keptMs).toISOString(), mostCalls));
+    if (performance.now() - sweptAt < sweepMs) return;
+    sweptAt = performance.now();
+    const since = (await storeClock(db.read, engine)) - keptMs;
+    await db.write((tx) => deleteOldCalls(tx, new Date(since).toISOString(), mostCalls));
   }
 
   return {
@@ -168,7 +216,7 @@ export function openIdempotency({ db, now }: { db: Database; now(): Date }): Ide
         const first = here.get(id);
         if (first)
           return first.inputHash === inputHash ? first.result : otherInput(call.operation, now().toISOString());
-        const row: IdempotencyRow = {
+        const row: NewCall = {
           id,
           operation: call.operation,
           input_hash: inputHash,
@@ -176,17 +224,20 @@ export function openIdempotency({ db, now }: { db: Database; now(): Date }): Ide
           state: "running",
           answer: null,
           holder: processName(),
-          at: now().toISOString(),
         };
         const result = perform(key, row, call, run);
         here.set(id, { inputHash, result });
         const forget = () => here.delete(id);
-        void result.then(() => Promise.allSettled(saving)).then(forget, forget);
+        const saved = () => Promise.allSettled(saving);
+        void result.then(saved, saved).then(forget);
         return result;
       }) as Once;
     },
     async idle() {
-      await Promise.allSettled(saving);
+      const timer = new AbortController();
+      const patience = sleep(patienceMs, undefined, timer).catch(() => undefined);
+      await Promise.race([Promise.allSettled(saving), patience]);
+      timer.abort();
     },
   };
 }

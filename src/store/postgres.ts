@@ -23,7 +23,7 @@ import {
   timelineOf,
   withoutLimits,
 } from "./postgres/connections.ts";
-import { DatabaseUnavailable, isConflict, isLost, isMixedStatement, isReadOnly } from "./postgres/errors.ts";
+import { DatabaseUnavailable, isConflict, isMixedStatement, isReadOnly, lostConnection } from "./postgres/errors.ts";
 import { defaultLimits } from "./postgres/limits.ts";
 import { teller, watchChanges } from "./postgres/listen.ts";
 import { migratePostgres, recorded } from "./postgres/migrate.ts";
@@ -101,10 +101,10 @@ async function again<T>(work: () => Promise<T>): Promise<T> {
       return await work();
     } catch (error) {
       if (timedOut(error)) throw new DatabaseUnavailable(error, "timeout");
-      const isUndone = isConflict(error) || isLost(error) || isReadOnly(error) || isMixedStatement(error);
+      const isUndone = isConflict(error) || lostConnection(error) || isReadOnly(error) || isMixedStatement(error);
       if (!isUndone) throw error;
       if (attempt < mostAttempts) continue;
-      throw isLost(error) || isReadOnly(error) ? new DatabaseUnavailable(error) : error;
+      throw lostConnection(error) || isReadOnly(error) ? new DatabaseUnavailable(error) : error;
     }
   }
 }
@@ -115,7 +115,7 @@ async function alone<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (error) {
-      if (isLost(error)) throw new UnknownOutcome(error);
+      if (lostConnection(error)) throw new UnknownOutcome(error);
       if (timedOut(error)) throw new DatabaseUnavailable(error, "timeout");
       if (!(isConflict(error) || isReadOnly(error) || isMixedStatement(error)) || attempt >= mostAttempts) throw error;
     }

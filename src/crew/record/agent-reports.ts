@@ -1,4 +1,5 @@
 import { processName, processState } from "../../kernel/process-name.ts";
+import { storeClock } from "../../store/clock.ts";
 import type { ReportSections } from "../../store/crew-tables.ts";
 import { appendEvent } from "../../store/events.ts";
 import {
@@ -13,25 +14,29 @@ import {
 } from "../../store/queries/agent-reports.ts";
 import type { CrewApp } from "./crew-app.ts";
 
-export type WantedReport = Omit<NewReport, "process" | "started_at">;
+export type WantedReport = Omit<NewReport, "process">;
 
 /** How long a process of another machine, whose state is unknown here, keeps a report that it began. */
 const takenOverMs = 15 * 60_000;
 
 /** True if this process is to have the report written: nobody has, and no living process is about to. */
-export async function claimReport({ db, now }: CrewApp, wanted: WantedReport): Promise<boolean> {
-  const mine = { process: processName(), started_at: now().toISOString() };
+export async function claimReport({ db }: Pick<CrewApp, "db">, wanted: WantedReport): Promise<boolean> {
+  const { engine } = db;
+  const process = processName();
   return db.write(async (tx) => {
-    if (await insertAgentReport(tx, { ...wanted, ...mine })) return true;
+    if (await insertAgentReport(tx, engine, { ...wanted, process })) return true;
     const there = await findAgentReport(tx, wanted);
-    return there !== undefined && isAbandoned(there, now()) ? takeOverReport(tx, wanted, there, mine) : false;
+    return there !== undefined && isAbandoned(there, await storeClock(tx, engine))
+      ? takeOverReport(tx, engine, there, process)
+      : false;
   });
 }
 
-function isAbandoned({ process, started_at, ended_at }: AgentReport, now: Date): boolean {
+/** `now` by the store's clock, as the start: it may have been begun on a machine with another time. */
+function isAbandoned({ process, started_at, ended_at }: AgentReport, now: number): boolean {
   if (ended_at !== null) return false;
   const state = processState(process);
-  return state === "gone" || (state === "unknown" && now.getTime() - Date.parse(started_at) > takenOverMs);
+  return state === "gone" || (state === "unknown" && now - Date.parse(started_at) > takenOverMs);
 }
 
 type Ended =

@@ -17,6 +17,7 @@ import {
   insertPack,
   insertRunBranch,
   insertStoredCommit,
+  lockCompletePack,
   moveRunBranch,
   packBytesOf,
   packOfBase,
@@ -130,18 +131,34 @@ export function openRunPacks({ db, git, now, log, config }: Deps) {
         `the files take ${megabytes(bytes)} MB as a git pack, and the maximum is ${config.crew.pack_mb} MB (crew.pack_mb)`,
       );
     const chunks = Math.ceil(bytes / chunkBytes);
-    await db.write((tx) => insertPack(tx, { id, bytes, chunks, complete: 0, created_at: now().toISOString() }));
+    const linkIf = async (isLocked: boolean, tx: Query) => {
+      if (isLocked) await link(tx);
+      return isLocked;
+    };
+    // `run clean` deletes a pack once its last run is gone, also while it is stored here for another one.
+    for (;;) {
+      const isThere = await db.write(async (tx) => {
+        await insertPack(tx, { id, bytes, chunks, complete: 0, created_at: now().toISOString() });
+        return linkIf(await lockCompletePack(tx, id), tx);
+      });
+      if (isThere) return ok(true);
+      try {
+        await storeChunks({ id, file, bytes });
+      } catch (error) {
+        if (await findPack(db.read, id)) throw error;
+        continue;
+      }
+      if (await db.write(async (tx) => linkIf(await completePack(tx, id), tx))) return ok(true);
+    }
+  }
+
+  async function storeChunks({ id, file, bytes }: PackFile): Promise<void> {
     let num = 0;
     for await (const chunk of chunksOf(file, chunkBytes)) {
       const at = num++;
       await db.write((tx) => insertChunk(tx, id, at, chunk));
       if (num % 64 === 0) log.info({ pack: id, mb: megabytes(num * chunkBytes), of: megabytes(bytes) }, "pack-stored");
     }
-    await db.write(async (tx) => {
-      await completePack(tx, id);
-      await link(tx);
-    });
-    return ok(true);
   }
 
   /** Brings commits of a run into this repository, each after those that it needs. */

@@ -3,7 +3,16 @@ import pg from "pg";
 import { statementNames } from "../prepared.ts";
 import type { PostgresAddress } from "./address.ts";
 import { HostClient, hostList } from "./client.ts";
-import { DatabaseUnavailable, isLost, isMixedStatement, isReadOnly, isTimeout, NoAnswer } from "./errors.ts";
+import {
+  DatabaseUnavailable,
+  isLost,
+  isMixedStatement,
+  isReadOnly,
+  isTimeout,
+  isWithoutFunction,
+  markOfConnection,
+  NoAnswer,
+} from "./errors.ts";
 import type { Limits } from "./limits.ts";
 import { openWatchdog, type Watchdog } from "./watchdog.ts";
 
@@ -210,6 +219,7 @@ function guardQueries(client: HostClient, { limits, watchdog, state }: Guard): v
       // 25006: a primary that was demoted; its other connections are as useless.
       if (isLost(lost) || isReadOnly(lost)) client.broken ??= lost;
       if (isMixedStatement(error)) state.named = false;
+      markOfConnection(lost);
       throw lost;
     } finally {
       done();
@@ -222,10 +232,16 @@ function guardQueries(client: HostClient, { limits, watchdog, state }: Guard): v
     const timeline = state.timeline ? timelineOf : "NULL";
     const text = `BEGIN; ${local} SELECT pg_current_xact_id()::text AS xid, ${timeline} AS timeline`;
     const results = await watched(text).catch(async (error) => {
-      if (!state.timeline || isLost(error)) throw error;
-      state.timeline = false;
-      await send("ROLLBACK");
-      return watched(`BEGIN; ${local} SELECT pg_current_xact_id()::text AS xid`);
+      // Any other error is of the moment, e.g. 25006 of a standby that is about to be promoted. Without the timeline, a
+      // commit that a later failover lost could be taken for the one of another transaction with its id.
+      if (state.timeline && isWithoutFunction(error)) {
+        state.timeline = false;
+        await send("ROLLBACK");
+        return begin();
+      }
+      // Kysely does not roll back a transaction that it could not begin.
+      client.broken ??= error;
+      throw error;
     });
     const row = (results as pg.QueryResult<Began>[]).at(-1)?.rows[0];
     began = { xid: row?.xid ?? "", timeline: row?.timeline ?? undefined };

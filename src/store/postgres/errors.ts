@@ -47,6 +47,20 @@ export function isLost(error: unknown): boolean {
   );
 }
 
+const ofConnections = new WeakSet<object>();
+
+/** Marks an error as one of a connection to the server. */
+export function markOfConnection(error: unknown): void {
+  if (typeof error === "object" && error !== null) ofConnections.add(error);
+}
+
+/**
+ * True if a connection was lost, as told by an error of work that may do other things than queries: ENOENT and
+ * ECONNREFUSED of a file or another server say nothing about the database.
+ */
+export const lostConnection = (error: unknown): boolean =>
+  typeof error === "object" && error !== null && ofConnections.has(error) && isLost(error);
+
 const lostSockets = new Set([
   "ECONNRESET",
   "ECONNREFUSED",
@@ -71,6 +85,9 @@ export const isReadOnly = (error: unknown) => codeOf(error) === "25006";
 
 /** A prepared statement that another client of a pooler made, or that its other server connection has. */
 export const isMixedStatement = (error: unknown) => ["26000", "42P05"].includes(codeOf(error));
+
+/** The server does not let this user call a function, or does not have it. */
+export const isWithoutFunction = (error: unknown) => ["42501", "42883"].includes(codeOf(error));
 
 /** The server cancelled a statement at its time limit, or while it waited for a lock. */
 export const isTimeout = (error: unknown) => ["57014", "55P03"].includes(codeOf(error));

@@ -1,5 +1,6 @@
+import { clockText } from "../clock.ts";
 import type { AgentReportRow, ReportSections } from "../crew-tables.ts";
-import type { Query } from "../database.ts";
+import type { Database, Query } from "../database.ts";
 import { type Parsed, parseColumns, stringifyColumns } from "../json-columns.ts";
 import { byTaskOrRun, type OfTask } from "./attempts.ts";
 
@@ -8,7 +9,9 @@ const empty: Json = { content: null };
 
 export type AgentReport = Parsed<AgentReportRow, Json>;
 export type ReportKey = Pick<AgentReportRow, "run_id" | "kind" | "about">;
-export type NewReport = Pick<AgentReport, "run_id" | "kind" | "about" | "task_id" | "part" | "process" | "started_at">;
+/** A report whose `started_at` is that of the store's clock when it is inserted. */
+export type NewReport = Pick<AgentReport, "run_id" | "kind" | "about" | "task_id" | "part" | "process">;
+type Engine = Database["engine"];
 
 /** In the order in which they were begun. */
 export async function agentReportsOf(query: Query, of: OfTask): Promise<AgentReport[]> {
@@ -35,10 +38,13 @@ export async function findAgentReport(query: Query, key: ReportKey): Promise<Age
 }
 
 /** True for the one process that begins this report. */
-export async function insertAgentReport(tx: Query, report: NewReport): Promise<boolean> {
+export async function insertAgentReport(tx: Query, engine: Engine, report: NewReport): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await tx
     .insertInto("agent_reports")
-    .values({ ...report, agent: null, model: null, content: null, missing: null, ended_at: null })
+    .values({
+      ...report,
+      ...{ agent: null, model: null, content: null, missing: null, started_at: clockText[engine], ended_at: null },
+    })
     .onConflict((conflict) => conflict.doNothing())
     .executeTakeFirst();
   return Number(numInsertedOrUpdatedRows) === 1;
@@ -47,16 +53,16 @@ export async function insertAgentReport(tx: Query, report: NewReport): Promise<b
 /** Takes an unfinished report over from the process that began it; false when another was faster. */
 export async function takeOverReport(
   tx: Query,
-  key: ReportKey,
-  from: Pick<AgentReport, "process" | "started_at">,
-  to: Pick<AgentReport, "process" | "started_at">,
+  engine: Engine,
+  from: ReportKey & Pick<AgentReport, "process" | "started_at">,
+  process: string,
 ): Promise<boolean> {
   const { numUpdatedRows } = await tx
     .updateTable("agent_reports")
-    .set(to)
-    .where("run_id", "=", key.run_id)
-    .where("kind", "=", key.kind)
-    .where("about", "=", key.about)
+    .set({ process, started_at: clockText[engine] })
+    .where("run_id", "=", from.run_id)
+    .where("kind", "=", from.kind)
+    .where("about", "=", from.about)
     .where("process", "=", from.process)
     .where("started_at", "=", from.started_at)
     .where("ended_at", "is", null)

@@ -73,12 +73,14 @@ export async function packOfBase(query: Query, commit: string): Promise<string |
 export const findPack = (query: Query, id: string): Promise<GitPackRow | undefined> =>
   query.selectFrom("git_packs").selectAll().where("id", "=", id).executeTakeFirst();
 
-/** Begins a pack; one that is there already stays. */
+/** Begins a pack. One that is there already stays; if it is incomplete, it counts as begun now. */
 export const insertPack = (tx: Query, row: GitPackRow) =>
   tx
     .insertInto("git_packs")
     .values(row)
-    .onConflict((conflict) => conflict.doNothing())
+    .onConflict((conflict) =>
+      conflict.column("id").doUpdateSet({ created_at: row.created_at }).where("git_packs.complete", "=", 0),
+    )
     .execute();
 
 /** A pack's id is the checksum of its bytes, so that a chunk which is there already is the same. */
@@ -89,8 +91,17 @@ export const insertChunk = (tx: Query, pack: string, num: number, data: Buffer) 
     .onConflict((conflict) => conflict.doNothing())
     .execute();
 
-export const completePack = (tx: Query, id: string) =>
-  tx.updateTable("git_packs").set({ complete: 1 }).where("id", "=", id).execute();
+/** Keeps a pack from being deleted until the transaction ends; false if it is not there, or not complete. */
+export async function lockCompletePack(tx: Query, id: string): Promise<boolean> {
+  const update = tx.updateTable("git_packs").set({ complete: 1 }).where("id", "=", id).where("complete", "=", 1);
+  return Number((await update.executeTakeFirst()).numUpdatedRows) === 1;
+}
+
+/** False if the pack was deleted. */
+export async function completePack(tx: Query, id: string): Promise<boolean> {
+  const update = tx.updateTable("git_packs").set({ complete: 1 }).where("id", "=", id);
+  return Number((await update.executeTakeFirst()).numUpdatedRows) === 1;
+}
 
 export async function readChunk(query: Query, pack: string, num: number): Promise<Buffer | undefined> {
   const row = await query

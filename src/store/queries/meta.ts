@@ -14,6 +14,19 @@ export async function setMeta(tx: Query, key: string, value: string): Promise<vo
     .execute();
 }
 
+/** False if the value is no longer `from`; undefined is none. */
+export async function replaceMeta(tx: Query, key: string, from: string | undefined, to: string): Promise<boolean> {
+  if (from === undefined) {
+    const fresh = tx.insertInto("meta").values({ key, value: to });
+    const { numInsertedOrUpdatedRows } = await fresh
+      .onConflict((conflict) => conflict.column("key").doNothing())
+      .executeTakeFirst();
+    return Number(numInsertedOrUpdatedRows) === 1;
+  }
+  const update = tx.updateTable("meta").set({ value: to }).where("key", "=", key).where("value", "=", from);
+  return Number((await update.executeTakeFirst()).numUpdatedRows) === 1;
+}
+
 /** What an interrupted rerun of a run has left to do. */
 export const unfinishedRerunKey = (run: string) => `rerun:${run}`;
 
