@@ -5,6 +5,7 @@ import {
   type IndexTotals,
   indexTotals,
   type QueryWord,
+  type Requirements,
   rankLimits,
   type ScoredPassage,
   spelledFor,
@@ -36,14 +37,19 @@ export function wordIndex(db: Database, places: PassagePlaces) {
   const countsOf = cachedCounts(db, totals);
 
   /** Ranks passages with the rarest words; if they are too few, those with only the other words follow. */
-  async function ranking(terms: Term[], totals: IndexTotals, limit: number, scope?: Scope): Promise<Ranking> {
+  async function ranking(
+    terms: Term[],
+    totals: IndexTotals,
+    { limit, excluded }: { limit: number; excluded: Requirements[] },
+    scope?: Scope,
+  ): Promise<Ranking> {
     let hits: ScoredPassage[] = [];
     let left = terms.filter((term) => term.count > 0);
     while (hits.length < enough) {
       const choice = choose(left, totals.passages, rankLimits[db.engine]);
       if (!choice) break;
       const known = new Set(hits.map(({ num }) => num));
-      const found = await rank[db.engine](db, choice, totals, limit, scope);
+      const found = await rank[db.engine](db, { ...choice, excluded }, totals, limit, scope);
       hits = known.size === 0 ? found : [...hits, ...found.filter(({ num }) => !known.has(num))];
       left = left.filter((term) => !choice.selecting.includes(term));
     }
@@ -82,12 +88,13 @@ export function wordIndex(db: Database, places: PassagePlaces) {
     /**
      * The best passages by BM25 that contain any of the words, for each scope. Checking the scope of every match
      * takes as long as ranking it, so all matches are ranked first and the best are checked. Only if too few of them
-     * are in the scope is the ranking repeated inside it.
+     * are in the scope is the ranking repeated inside it. Passages that meet any of `excluded`, also in the words around
+     * them, are left out.
      */
-    async best(terms: Term[], shares: ScopedLimit[]): Promise<ScoredPassage[][]> {
+    async best(terms: Term[], shares: ScopedLimit[], excluded: Requirements[] = []): Promise<ScoredPassage[][]> {
       const known = await totals();
       const wide = 2 * Math.max(...shares.map(({ limit }) => limit));
-      const { hits, isAll } = await ranking(terms, known, wide);
+      const { hits, isAll } = await ranking(terms, known, { limit: wide, excluded });
       if (hits.length === 0) return shares.map(() => []);
       return Promise.all(
         shares.map(async ({ scope, limit, amongBest }) => {
@@ -98,7 +105,7 @@ export function wordIndex(db: Database, places: PassagePlaces) {
           const isEnough =
             inside.length >= limit || isAll || amongBest || (hits.length < wide && inside.length >= enough);
           if (isEnough || (await isScopeEmpty(db, scope))) return inside.slice(0, limit);
-          return (await ranking(terms, known, limit, scope)).hits;
+          return (await ranking(terms, known, { limit, excluded }, scope)).hits;
         }),
       );
     },
