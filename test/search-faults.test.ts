@@ -195,7 +195,19 @@ describe.each(engines)("search operators and limits on %s", (engine) => {
         .slice(0, 3)
         .map((hit: { id: string }) => hit.id)
         .sort();
-    for (const query of ["2023-05-08", "8 May 2023", "May 8, 2023", "8th of May 2023", "keys 2023-05-08", "2023-05"])
+    for (const query of ["2023-05-08", "8 May 2023", "May 8, 2023", "8th of May 2023", "keys 2023-05-08"])
       expect(await first(query), query).toEqual(["iso.txt", "us.txt", "words.txt"]);
+  });
+
+  test("K10: a question whose rare words no text has is not answered by its common words", async () => {
+    const lines = Array.from({ length: 300 }, (_, n) => `- 2026-01-02 heron ${n}`).join("\n");
+    const { call, search } = await withSources(engine, { "log.md": `${lines}\n`, "a.txt": "a crane" });
+    const { results, notes } = await search("heron zoologist");
+    expect(results).toEqual([]);
+    expect(notes.join()).toMatch(/only words that are in many passages occur: heron/);
+    const nothing = await call("recall", { query: "which zoologist saw the heron?" });
+    expect(nothing).toMatchObject({ passages: [], notes: [expect.stringMatching(/nothing fits/), expect.anything()] });
+    for (const query of ["heron", "heron crane", "waht heron", "herno"])
+      expect((await search(query)).results.length, query).toBeGreaterThan(0);
   });
 });

@@ -8,6 +8,7 @@ import type { indexer } from "./index/indexer.ts";
 import { isStopWordSlip, type Speller } from "./index/spelling.ts";
 import { narrower } from "./narrow.ts";
 import { readOperators } from "./operators.ts";
+import { dateVariants } from "./rank/dates.ts";
 import { aboveFloor, best, byBest, byPage, fuse, type Scores } from "./rank/fuse.ts";
 import { linkedFrom } from "./rank/hops.ts";
 import type { Term } from "./rank/lexical/choose.ts";
@@ -17,7 +18,7 @@ import type { Meaning, Near, Nearest } from "./rank/meaning.ts";
 import type { PassagePlaces } from "./rank/places.ts";
 import { isCutShort, requirementsOf, searchTerms } from "./rank/terms.ts";
 import { linkWeight } from "./rank/weights.ts";
-import { withoutFilters } from "./scope.ts";
+import { hasFilters, withoutFilters } from "./scope.ts";
 
 export type SearchResult = {
   hits: Hit[];
@@ -144,6 +145,9 @@ export function finder({ db, places, words, indexer, meaning, speller, weights }
         ])
       : own;
 
+    const common = terms.filter(({ count }) => count > 0).map(({ word }) => word);
+    if (scores.size === 0 && common.length > 0 && !hasFilters(scope))
+      notes.push(`only words that are in many passages occur: ${common.slice(0, maxNamedWords).join(", ")}`);
     const narrowed = operators ? await narrow(scores, operators, { scope, notes }) : scores;
     const chosen = best(await weighed(narrowed, scope), limit);
     const nearNums = new Set(
@@ -172,10 +176,12 @@ export function finder({ db, places, words, indexer, meaning, speller, weights }
   /** The words of the query with their counts, after indexing what changed; `left` changes were not indexed in time. */
   async function count(query: string, catchUpMs: number): Promise<{ terms: Term[]; left: number }> {
     const queryWords = searchTerms(query);
+    const variants = new Set(dateVariants(query));
+    const typed = (terms: Term[]) => terms.filter(({ word, count }) => count > 0 || !variants.has(word));
     const { terms, isBehind } = await words.count(queryWords);
-    if (!isBehind) return { terms, left: 0 };
+    if (!isBehind) return { terms: typed(terms), left: 0 };
     const left = await catchUp(catchUpMs);
-    return { terms: (await words.count(queryWords)).terms, left };
+    return { terms: typed((await words.count(queryWords)).terms), left };
   }
 
   /** Indexes what changed, for a limited time; after a large import some of it stays queued. */
@@ -185,7 +191,7 @@ export function finder({ db, places, words, indexer, meaning, speller, weights }
     return 0;
   }
 
-  /** Adds the likeliest correction of each word that no passage has. */
+  /** Replaces each word that no passage has by its likeliest correction. */
   async function corrected(
     query: string,
     terms: Term[],
@@ -205,7 +211,10 @@ export function finder({ db, places, words, indexer, meaning, speller, weights }
       (word) => corrections.get(word.toLowerCase())?.word ?? word,
     );
     const known = new Set(terms.map(({ word }) => word));
-    const all = [...terms, ...[...corrections.values()].filter(({ word }) => !known.has(word))];
+    const all = [
+      ...terms.filter(({ word }) => !corrections.has(word)),
+      ...[...corrections.values()].filter(({ word }) => !known.has(word)),
+    ];
     return suggestion === query ? { terms: all } : { terms: all, suggestion };
   }
 
@@ -240,6 +249,9 @@ async function nearby(nearest: Nearest | undefined, scope: Scope, notes: string[
     return undefined;
   }
 }
+
+/** Words that a note names. */
+const maxNamedWords = 3;
 
 /** The best first, each once. */
 const byScore = (hits: ScoredPassage[]): ScoredPassage[] =>

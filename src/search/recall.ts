@@ -45,7 +45,7 @@ type RecallRequest = {
 
 /** At first, until it is known how much the graph needs. */
 const passageShare = 0.85;
-const nothingFits = "nothing fits: no passage has a word of the query or a similar meaning";
+const nothingFits = "nothing fits: no passage has a telling word of the query or a similar meaning";
 
 /** Passages that are ranked for an answer: at least as many as short ones, such as log lines, fit into it. */
 const minCandidates = 40;

@@ -13,8 +13,9 @@ import {
 } from "../../store/queries/search/ranking.ts";
 import type { Scope } from "../../store/queries/search/scope.ts";
 import { isScopeEmpty } from "../../store/queries/search/things.ts";
+import { isStopWordSlip } from "../index/spelling.ts";
 import { hasFilters, mayRead } from "../scope.ts";
-import { choose, type Term } from "./lexical/choose.ts";
+import { choose, type Term, tellingIn } from "./lexical/choose.ts";
 import { rank } from "./lexical/engines.ts";
 import type { PassagePlaces } from "./places.ts";
 
@@ -45,15 +46,16 @@ export function wordIndex(db: Database, places: PassagePlaces) {
   ): Promise<Ranking> {
     let hits: ScoredPassage[] = [];
     let left = terms.filter((term) => term.count > 0);
-    while (hits.length < enough) {
-      const choice = choose(left, totals.passages, rankLimits[db.engine]);
+    const isTelling = tellingIn(terms, totals.passages, isStopWordSlip);
+    while (hits.length < enough && left.some(isTelling)) {
+      const choice = choose(left, totals.passages, rankLimits[db.engine], isTelling);
       if (!choice) break;
       const known = new Set(hits.map(({ num }) => num));
       const found = await rank[db.engine](db, { ...choice, excluded }, totals, limit, scope);
       hits = known.size === 0 ? found : [...hits, ...found.filter(({ num }) => !known.has(num))];
       left = left.filter((term) => !choice.selecting.includes(term));
     }
-    return { hits: hits.slice(0, limit), isAll: left.length === 0 && hits.length < limit };
+    return { hits: hits.slice(0, limit), isAll: !left.some(isTelling) && hits.length < limit };
   }
 
   async function inScope(hits: ScoredPassage[], scope: Scope): Promise<ScoredPassage[]> {
@@ -131,7 +133,7 @@ function cachedTotals(db: Database): () => Promise<IndexTotals> {
 }
 
 const countsMs = 60_000;
-const minCachedCount = 500;
+const minCachedCount = 100;
 
 /** Caches the counts of common words, which take longest to count and change least. */
 function cachedCounts(db: Database, totals: () => Promise<IndexTotals>) {

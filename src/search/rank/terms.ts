@@ -24,11 +24,16 @@ const unspacedRun = `(?:(?=[\\p{L}\\p{N}\\p{M}])${unspaced})+`;
 /** `1,048,576`, `1.048.576` and `1’048’576`. */
 const groupedNumber = "(?<![\\p{L}\\p{N}_.,])\\d{1,3}(?:[,.'’\\u00a0\\u202f]\\d{3})+(?![\\p{L}\\p{N}_]|[.,]\\d)";
 
-/** The raw words of a text: a grouped number, a run of an unspaced script, or letters and digits. */
-export const rawWord = new RegExp(
+const anyWord = new RegExp(
   `${groupedNumber}|${unspacedRun}|(?:(?!${unspaced})[\\p{L}\\p{N}\\p{M}_])+|[\\p{L}\\p{N}\\p{M}_]`,
   "gu",
 );
+/** The same for ASCII texts, several times as fast. */
+const asciiWord = /(?<![A-Za-z0-9_.,])\d{1,3}(?:[,.']\d{3})+(?![A-Za-z0-9_]|[.,]\d)|[A-Za-z0-9_]+/g;
+
+/** Finds the raw words of a text: a grouped number, a run of an unspaced script, or letters and digits. */
+export const rawWordIn = (text: string) => (isAscii(text) ? asciiWord : anyWord);
+
 const isUnspaced = new RegExp(`^${unspaced}`, "u");
 const isGrouped = /^\d{1,3}[^\p{L}\p{N}_]/u;
 
@@ -53,7 +58,7 @@ export function searchTerms(query: string): string[] {
  * whole, and a word with an umlaut in either spelling.
  */
 export function requirementsOf(text: string): string[][] {
-  const all = [...text.slice(0, maxQueryCharacters).matchAll(rawWord)].flatMap(([raw]) => {
+  const all = [...text.matchAll(rawWordIn(text))].flatMap(([raw]) => {
     const forms = formsOf(raw, "query");
     if (isUnspaced.test(raw)) return forms.map((form) => [form]);
     const last = partsOf(raw).at(-1);
@@ -76,7 +81,7 @@ export const wordsOf = (text: string): string[] => split(text, "text");
 /** A text has more forms of a word than a query, which then matches each form once. */
 function split(text: string, role: "text" | "query"): string[] {
   const found: string[] = [];
-  for (const [raw] of text.matchAll(rawWord)) {
+  for (const [raw] of text.matchAll(rawWordIn(text))) {
     if (simple.test(raw)) found.push(raw.toLowerCase().slice(0, maxWordLength));
     else found.push(...formsOf(raw, role));
   }
