@@ -4,6 +4,7 @@ import {
   countMatches,
   type IndexTotals,
   indexTotals,
+  passagesWith,
   type QueryWord,
   type Requirements,
   rankLimits,
@@ -15,7 +16,7 @@ import type { Scope } from "../../store/queries/search/scope.ts";
 import { isScopeEmpty } from "../../store/queries/search/things.ts";
 import { isStopWordSlip } from "../index/spelling.ts";
 import { hasFilters, mayRead } from "../scope.ts";
-import { choose, type Term, tellingIn } from "./lexical/choose.ts";
+import { choose, commonCount, type Term, tellingIn } from "./lexical/choose.ts";
 import { rank } from "./lexical/engines.ts";
 import type { PassagePlaces } from "./places.ts";
 
@@ -41,12 +42,11 @@ export function wordIndex(db: Database, places: PassagePlaces) {
   async function ranking(
     terms: Term[],
     totals: IndexTotals,
-    { limit, excluded }: { limit: number; excluded: Requirements[] },
+    { limit, excluded, isTelling }: { limit: number; excluded: Requirements[]; isTelling: (term: Term) => boolean },
     scope?: Scope,
   ): Promise<Ranking> {
     let hits: ScoredPassage[] = [];
     let left = terms.filter((term) => term.count > 0);
-    const isTelling = tellingIn(terms, totals.passages, isStopWordSlip);
     while (hits.length < enough && left.some(isTelling)) {
       const choice = choose(left, totals.passages, rankLimits[db.engine], isTelling);
       if (!choice) break;
@@ -95,23 +95,50 @@ export function wordIndex(db: Database, places: PassagePlaces) {
      */
     async best(terms: Term[], shares: ScopedLimit[], excluded: Requirements[] = []): Promise<ScoredPassage[][]> {
       const known = await totals();
-      const wide = 2 * Math.max(...shares.map(({ limit }) => limit));
-      const { hits, isAll } = await ranking(terms, known, { limit: wide, excluded });
-      if (hits.length === 0) return shares.map(() => []);
+      const isTelling = tellingIn(terms, known.passages, isStopWordSlip);
+      const common = terms.filter((term) => term.count > 0 && !isTelling(term));
+      const lists = await bestTelling(terms, shares, known, { excluded, isTelling });
+      if (common.length === 0) return lists;
       return Promise.all(
-        shares.map(async ({ scope, limit, amongBest }) => {
-          if (scope.kinds.length === 0) return [];
-          const best = await inScope(hits.slice(0, limit), scope);
-          if (best.length === limit) return best;
-          const inside = [...best, ...(await inScope(hits.slice(limit), scope))];
-          const isEnough =
-            inside.length >= limit || isAll || amongBest || (hits.length < wide && inside.length >= enough);
-          if (isEnough || (await isScopeEmpty(db, scope))) return inside.slice(0, limit);
-          return (await ranking(terms, known, { limit, excluded }, scope)).hits;
+        lists.map(async (list, at) => {
+          const { scope, limit, amongBest } = shares[at] as ScopedLimit;
+          if (list.length > 0 || amongBest || !(await isRareIn(scope, common))) return list;
+          return (await ranking(common, known, { limit, excluded, isTelling: () => true }, scope)).hits;
         }),
       );
     },
   };
+
+  /** A word may be common only in what the caller may not read, which must not hide the little that it may. */
+  async function isRareIn(scope: Scope, words: Term[]): Promise<boolean> {
+    if (scope.kinds.length === 0) return false;
+    const any = [words.map(({ word }) => word)];
+    const nums = await passagesWith(db, scope, any, { before: Number.MAX_SAFE_INTEGER, limit: commonCount + 1 });
+    return nums.length <= commonCount;
+  }
+
+  async function bestTelling(
+    terms: Term[],
+    shares: ScopedLimit[],
+    known: IndexTotals,
+    options: { excluded: Requirements[]; isTelling: (term: Term) => boolean },
+  ): Promise<ScoredPassage[][]> {
+    const wide = 2 * Math.max(...shares.map(({ limit }) => limit));
+    const { hits, isAll } = await ranking(terms, known, { limit: wide, ...options });
+    if (hits.length === 0) return shares.map(() => []);
+    return Promise.all(
+      shares.map(async ({ scope, limit, amongBest }) => {
+        if (scope.kinds.length === 0) return [];
+        const best = await inScope(hits.slice(0, limit), scope);
+        if (best.length === limit) return best;
+        const inside = [...best, ...(await inScope(hits.slice(limit), scope))];
+        const isEnough =
+          inside.length >= limit || isAll || amongBest || (hits.length < wide && inside.length >= enough);
+        if (isEnough || (await isScopeEmpty(db, scope))) return inside.slice(0, limit);
+        return (await ranking(terms, known, { limit, ...options }, scope)).hits;
+      }),
+    );
+  }
 }
 
 export type WordIndex = ReturnType<typeof wordIndex>;

@@ -43,7 +43,7 @@ export function choose(
 }
 
 /** A word in more passages than both of these is common. */
-const commonCount = 100;
+export const commonCount = 100;
 const commonShare = 0.2;
 /** A shorter word that does not occur may be half typed. */
 const minTelling = 3;
