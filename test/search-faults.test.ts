@@ -188,7 +188,7 @@ describe.each(engines)("search operators and limits on %s", (engine) => {
       "iso.txt": "on 2023-05-08 the keys were lost",
       "words.txt": "on 8 May 2023 the keys were found",
       "us.txt": "on May 8th, 2023 the keys were cut",
-      "other.txt": "on 9 June 2023 the keys were sold, and on 2023-06-05 bought",
+      "other.txt": "on 9 June 2023 the keys were sold",
     });
     const first = async (query: string) =>
       (await search(query)).results
