@@ -1,12 +1,14 @@
 import type { Database } from "../store/database.ts";
 import { passagesByNum, type StoredPassage } from "../store/queries/search/passages.ts";
 import type { ScoredPassage } from "../store/queries/search/ranking.ts";
-import { isFoundWith, passagesWithAll } from "../store/queries/search/ranking.ts";
+import { firstFoundWith } from "../store/queries/search/ranking.ts";
 import type { Scope } from "../store/queries/search/scope.ts";
 import type { Hit } from "./hit.ts";
 import type { indexer } from "./index/indexer.ts";
 import { isStopWordSlip, type Speller } from "./index/spelling.ts";
-import { type Operators, readOperators, satisfies } from "./operators.ts";
+import { narrower } from "./narrow.ts";
+import { readOperators } from "./operators.ts";
+import { dateVariants } from "./rank/dates.ts";
 import { aboveFloor, best, byBest, byPage, fuse, type Scores } from "./rank/fuse.ts";
 import { linkedFrom } from "./rank/hops.ts";
 import type { Term } from "./rank/lexical/choose.ts";
@@ -14,9 +16,9 @@ import type { WordIndex } from "./rank/lexical.ts";
 import { snippet } from "./rank/marks.ts";
 import type { Meaning, Near, Nearest } from "./rank/meaning.ts";
 import type { PassagePlaces } from "./rank/places.ts";
-import { isCutShort, searchTerms } from "./rank/terms.ts";
+import { isCutShort, requirementsOf, searchTerms } from "./rank/terms.ts";
 import { linkWeight } from "./rank/weights.ts";
-import { withoutFilters } from "./scope.ts";
+import { hasFilters, withoutFilters } from "./scope.ts";
 
 export type SearchResult = {
   hits: Hit[];
@@ -56,16 +58,14 @@ const usualCatchUpMs = 3000;
 const maxCorrected = 5;
 /** A long question is ranked by its rarest words; the others add little and cost as much. */
 const maxRanked = 100;
-/** Passages with all words of a phrase, of which those with the phrase are chosen. */
-const maxWithPhrase = 2000;
-/** The score of a passage that has the phrase but is not among the best by words. */
-const phraseScore = 0.01;
 /** Minimum number of passages that are grouped into pages. */
 const minForPages = 100;
 /** Maximum number of further passages shown for a page. */
 const maxFurther = 3;
 
 export function finder({ db, places, words, indexer, meaning, speller, weights }: Deps) {
+  const narrow = narrower(db);
+
   /** The best passages. Only they are loaded, marked and explained, which costs more than ranking. */
   async function passages(query: string, options: SearchOptions): Promise<SearchResult> {
     const { chosen, explain, ...result } = await rank(query, options, options.limit);
@@ -121,14 +121,18 @@ export function finder({ db, places, words, indexer, meaning, speller, weights }
     const through = (options.through ?? []).filter((kind) => !scope.kinds.includes(kind));
     const bridgeScope: Scope = { ...withoutFilters(scope), kinds: through };
 
-    const [[byWords = [], bridges = []], near, bridgesNear] = await Promise.all([
+    const excluded = operators?.excluded.map(requirementsOf) ?? [];
+    const [[byAllWords = [], bridges = []], [others = []], near, bridgesNear] = await Promise.all([
       words.best(terms, [
         { scope, limit: maxCandidates },
         { scope: bridgeScope, limit: maxBridges, amongBest: true },
       ]),
+      // The index cannot tell a passage's words from those around it: both lists are needed.
+      excluded.length > 0 ? words.best(terms, [{ scope, limit: maxCandidates }], excluded) : [],
       nearby(nearest, scope, notes),
       through.length > 0 ? nearby(nearest, bridgeScope, []) : undefined,
     ]);
+    const byWords = others.length > 0 ? byScore([...byAllWords, ...others]) : byAllWords;
     const top = Math.max(byWords[0]?.score ?? 0, bridges[0]?.score ?? 0);
     const [own, bridging] = await Promise.all([combine(byWords, near, top), combine(bridges, bridgesNear, top)]);
     const linked = without?.includes("links")
@@ -141,6 +145,9 @@ export function finder({ db, places, words, indexer, meaning, speller, weights }
         ])
       : own;
 
+    const common = terms.filter(({ count }) => count > 0).map(({ word }) => word);
+    if (scores.size === 0 && common.length > 0 && !hasFilters(scope))
+      notes.push(`only words that are in many passages occur: ${common.slice(0, maxNamedWords).join(", ")}`);
     const narrowed = operators ? await narrow(scores, operators, { scope, notes }) : scores;
     const chosen = best(await weighed(narrowed, scope), limit);
     const nearNums = new Set(
@@ -159,26 +166,6 @@ export function finder({ db, places, words, indexer, meaning, speller, weights }
     return { chosen, explain, notes, ...(suggestion ? { suggestion } : {}) };
   }
 
-  /** Only passages with the phrases and without the excluded words; if no passage has a phrase, its words count. */
-  async function narrow(
-    scores: Scores,
-    operators: Operators,
-    { scope, notes }: { scope: Scope; notes: string[] },
-  ): Promise<Scores> {
-    const words = operators.phrases.flatMap(searchTerms);
-    const withAll = words.length === 0 ? [] : await passagesWithAll(db, scope, words, maxWithPhrase);
-    const candidates = operators.phrases.length === 0 ? [...scores.keys()] : withAll;
-    const rows = await passagesByNum(db, scope, candidates);
-    const isWanted = satisfies(operators);
-    const wanted = rows.filter(isWanted).map(({ num }) => num);
-    if (wanted.length > 0 || operators.phrases.length === 0)
-      return new Map(wanted.map((num) => [num, scores.get(num) ?? phraseScore]));
-    notes.push(
-      `no passage has ${operators.phrases.map((phrase) => `"${phrase}"`).join(" and ")}: searched for the words`,
-    );
-    return operators.excluded.length === 0 ? scores : narrow(scores, { ...operators, phrases: [] }, { scope, notes });
-  }
-
   /** The scores times the weights of their kinds. */
   async function weighed(scores: Scores, { kinds }: Scope): Promise<Scores> {
     if (new Set(kinds.map((kind) => weights.get(kind))).size < 2) return scores;
@@ -189,10 +176,12 @@ export function finder({ db, places, words, indexer, meaning, speller, weights }
   /** The words of the query with their counts, after indexing what changed; `left` changes were not indexed in time. */
   async function count(query: string, catchUpMs: number): Promise<{ terms: Term[]; left: number }> {
     const queryWords = searchTerms(query);
+    const variants = new Set(dateVariants(query));
+    const typed = (terms: Term[]) => terms.filter(({ word, count }) => count > 0 || !variants.has(word));
     const { terms, isBehind } = await words.count(queryWords);
-    if (!isBehind) return { terms, left: 0 };
+    if (!isBehind) return { terms: typed(terms), left: 0 };
     const left = await catchUp(catchUpMs);
-    return { terms: (await words.count(queryWords)).terms, left };
+    return { terms: typed((await words.count(queryWords)).terms), left };
   }
 
   /** Indexes what changed, for a limited time; after a large import some of it stays queued. */
@@ -202,7 +191,7 @@ export function finder({ db, places, words, indexer, meaning, speller, weights }
     return 0;
   }
 
-  /** Adds the likeliest correction of each word that no passage has. */
+  /** Replaces each word that no passage has by its likeliest correction. */
   async function corrected(
     query: string,
     terms: Term[],
@@ -222,7 +211,10 @@ export function finder({ db, places, words, indexer, meaning, speller, weights }
       (word) => corrections.get(word.toLowerCase())?.word ?? word,
     );
     const known = new Set(terms.map(({ word }) => word));
-    const all = [...terms, ...[...corrections.values()].filter(({ word }) => !known.has(word))];
+    const all = [
+      ...terms.filter(({ word }) => !corrections.has(word)),
+      ...[...corrections.values()].filter(({ word }) => !known.has(word)),
+    ];
     return suggestion === query ? { terms: all } : { terms: all, suggestion };
   }
 
@@ -231,9 +223,10 @@ export function finder({ db, places, words, indexer, meaning, speller, weights }
    * seldom like a word of its context. A passage that the caller may not read must not reveal its words.
    */
   async function firstFitting(terms: Term[], others: Term[], scope: Scope): Promise<Term | undefined> {
-    for (const term of terms.filter(({ count, isPrefix }) => count > 0 && !isPrefix))
-      if (await isFoundWith(db, withoutFilters(scope), term, others)) return term;
-    return undefined;
+    const known = terms.filter(({ count, isPrefix }) => count > 0 && !isPrefix);
+    const candidates = known.map(({ word }) => word);
+    const first = await firstFoundWith(db, withoutFilters(scope), candidates, others);
+    return known.find(({ word }) => word === first);
   }
 
   async function load(hits: ScoredPassage[], scope: Scope): Promise<Map<number, StoredPassage>> {
@@ -256,6 +249,13 @@ async function nearby(nearest: Nearest | undefined, scope: Scope, notes: string[
     return undefined;
   }
 }
+
+/** Words that a note names. */
+const maxNamedWords = 3;
+
+/** The best first, each once. */
+const byScore = (hits: ScoredPassage[]): ScoredPassage[] =>
+  [...new Map(hits.map((hit) => [hit.num, hit])).values()].sort((a, b) => b.score - a.score || a.num - b.num);
 
 /** The rarest words that occur, in the order of the query, and those that do not. */
 function rarest(terms: Term[]): Term[] {

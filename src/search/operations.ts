@@ -7,8 +7,9 @@ import type { Scope } from "../store/queries/search/scope.ts";
 import { anyText } from "./any-text.ts";
 import { type Hit, readable, refOf } from "./hit.ts";
 import { installModel, isInstalled, localModel } from "./model/model.ts";
+import { notesWithin } from "./notes.ts";
 import { readQuery } from "./query.ts";
-import { type RecalledPassage, recallPassages, withinBytes } from "./recall.ts";
+import { type RecalledPassage, recallPassages, sizeOf, suggestionWithin, withinBytes } from "./recall.ts";
 import type { SearchApp } from "./search-app.ts";
 
 /** Longer texts are cut, see `searchTerms`: the limit is on the work and not on the question. */
@@ -73,22 +74,26 @@ export const search = operation({
   async run(app: SearchApp, { query, passages, limit, section, budget }, caller) {
     const schema = await app.schema();
     if (!schema.ok) return schema;
-    const { words, types, complaints, incomplete, ...narrowed } = readQuery(query);
+    const { words, types, complaints, ignored, ...narrowed } = readQuery(query);
     const strange = types.find((type) => !app.search.kinds.includes(type));
     const complaint =
       strange === undefined ? complaints[0] : `type: unknown type ${strange}; ${suggest(strange, app.search.kinds)}`;
     if (complaint !== undefined) return refuse("invalid", complaint);
-    const notes = [...incomplete];
+    const bytes = budget ?? (caller.kind === "agent" ? usualBudget : Number.POSITIVE_INFINITY);
+    const notes = notesWithin(ignored, bytes / 8);
     if (words === "") {
       notes.push("add at least one word to the filters");
       return ok({ results: [], omitted: 0, notes, types: app.search.kinds });
     }
     const kinds = types.length > 0 ? { kinds: types } : {};
     const scope = app.search.scope(caller, { ...narrowed, ...(section ? { section } : {}), ...kinds });
-    const bytes = budget ?? (caller.kind === "agent" ? usualBudget : Number.POSITIVE_INFINITY);
+    // Filters that would take much of the answer are left out of the suggestion.
+    const filters = sizeOf(query) - sizeOf(words);
+    const isRepeated = query.includes(words) && filters <= bytes / 10;
+    const fixed = sizeOf({ notes, types: app.search.kinds }) + (isRepeated ? filters : 0);
     const found = passages
-      ? await passagesFor(app, caller, { words, scope, limit, bytes })
-      : await documentsFor(app, { words, scope, limit, bytes });
+      ? await passagesFor(app, caller, { words, scope, limit, bytes: bytes - fixed })
+      : await documentsFor(app, { words, scope, limit, bytes: bytes - fixed });
     const { suggestion: meant, notes: limits, ...answer } = found;
     const place = section ?? narrowed.section;
     if (place !== undefined && answer.results.length === 0 && answer.omitted === 0) {
@@ -97,7 +102,7 @@ export const search = operation({
         !known.includes(place) && (await app.search.isEmpty(app.search.scope(caller, { section: place })));
       if (isUnknown) return refuse("invalid", `section: nothing is in ${place}; ${suggest(place, known)}`);
     }
-    const suggestion = meant ? { suggestion: query.includes(words) ? query.replace(words, () => meant) : meant } : {};
+    const suggestion = meant ? { suggestion: isRepeated ? query.replace(words, () => meant) : meant } : {};
     return ok({ ...answer, ...suggestion, notes: [...notes, ...limits], types: app.search.kinds });
   },
 });
@@ -107,17 +112,16 @@ type Wanted = { words: string; scope: Scope; limit: number; bytes: number };
 async function documentsFor(app: SearchApp, { words, scope, limit, bytes }: Wanted) {
   const found = await app.search.find.pages(words, { scope, limit, through: ["node"] });
   const all = found.hits.map((hit) => ({ ...shown(hit), more: hit.more.map(shownPlace) }));
-  const results = withinBytes(all, bytes - 500 - Buffer.byteLength(found.suggestion ?? ""));
-  return { results, omitted: all.length - results.length, suggestion: found.suggestion, notes: found.notes };
+  const suggestion = suggestionWithin(found.suggestion, bytes);
+  const notes = notesWithin(found.notes, bytes / 4);
+  const results = withinBytes(all, bytes - sizeOf({ results: [], omitted: 99, suggestion, notes }));
+  return { results, omitted: all.length - results.length, suggestion, notes };
 }
 
 async function passagesFor(app: SearchApp, caller: Caller, { words, scope, limit, bytes }: Wanted) {
-  const found = await recallPassages(app, caller, { query: words, scope, bytes: bytes - 200, shown: asResult });
-  const kept = found.passages.slice(0, limit);
-  const results = kept.map(asResult);
-  const { nodes, edges, suggestion, notes } = found;
-  const omitted = found.omitted + found.passages.length - kept.length;
-  return { results, omitted, nodes, edges, suggestion, notes };
+  const found = await recallPassages(app, caller, { query: words, scope, bytes, limit, shown: asResult });
+  const { passages, nodes, edges, omitted, suggestion, notes } = found;
+  return { results: passages.map(asResult), omitted, nodes, edges, suggestion, notes };
 }
 
 const asResult = ({ text, by, also: _also, heading = "", ...passage }: RecalledPassage) => ({

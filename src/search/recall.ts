@@ -6,6 +6,7 @@ import { nodeLines } from "../store/queries/nodes.ts";
 import type { Scope } from "../store/queries/search/scope.ts";
 import { textLinksAmong, thingsOutsideScope } from "../store/queries/search/things.ts";
 import { type Hit, refOf } from "./hit.ts";
+import { notesWithin } from "./notes.ts";
 import { nameOfRef } from "./rank/hops.ts";
 import type { SearchApp } from "./search-app.ts";
 
@@ -36,33 +37,45 @@ type RecallRequest = {
   scope: Scope;
   /** Maximum size of the whole answer as JSON. */
   bytes: number;
+  /** Maximum number of passages. */
+  limit?: number;
   /** A passage as the answer has it. */
   shown: (passage: RecalledPassage) => object;
 };
 
 /** At first, until it is known how much the graph needs. */
 const passageShare = 0.85;
-const nothingFits = "nothing fits: no passage has a word of the query or a similar meaning";
+const nothingFits = "nothing fits: no passage has a telling word of the query or a similar meaning";
 
-/** Maximum number of passages that are ranked for an answer. */
-const candidates = 40;
+/** Passages that are ranked for an answer: at least as many as short ones, such as log lines, fit into it. */
+const minCandidates = 40;
+const maxCandidates = 200;
+const leastSize = 120;
+
+/** The notes take at most this share of an answer. */
+const noteShare = 0.25;
 
 /**
  * The best passages and the part of the graph that connects them, within `bytes`. For an agent with a task they are
  * recorded, because retrieval precision is computed from what was retrieved and what was cited (O15).
  */
-export async function recallPassages(app: SearchApp, caller: Caller, { query, scope, bytes, shown }: RecallRequest) {
+export async function recallPassages(
+  app: SearchApp,
+  caller: Caller,
+  { query, scope, bytes, limit = maxCandidates, shown }: RecallRequest,
+) {
+  const candidates = Math.max(minCandidates, Math.min(maxCandidates, Math.ceil(bytes / leastSize)));
   const found = await app.search.find.passages(query, { scope, limit: candidates, through: ["node"] });
   const all = distinctPassages(found.hits);
   const suggestion = suggestionWithin(found.suggestion, bytes);
-  const notes = all.length > 0 ? found.notes : [nothingFits, ...found.notes];
-  const free = bytes - sizeOf({ passages: [], nodes: [], edges: [], omitted: 99, suggestion, notes });
+  const notes = notesWithin(all.length > 0 ? found.notes : [nothingFits, ...found.notes], bytes * noteShare);
+  const free = bytes - sizeOf({ passages: [], nodes: [], edges: [], omitted: 999, suggestion, notes });
   const first = withinBytes(all, free * passageShare, shown);
   const readable = app.search.scope(caller);
   const among = first.map(({ ref }) => ref);
   const { nodes, edges } = await joining(app.db, among, free * (1 - passageShare), readable);
   const left = free - sizeOf(nodes) - sizeOf(edges);
-  const fitting = withinBytes(all, left, shown);
+  const fitting = withinBytes(all, left, shown).slice(0, limit);
   const passages = fitting.length > 0 ? fitting : all.slice(0, 1).flatMap((best) => cutTo(best, left, shown) ?? []);
   const omitted = all.length - passages.length;
   const refs = [...new Set(passages.map((one) => one.ref))];
@@ -120,7 +133,7 @@ export function withinBytes<T>(items: T[], bytes: number, shown: (item: T) => un
   });
 }
 
-const sizeOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value) ?? "");
+export const sizeOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value) ?? "");
 
 /** The beginning of a passage that is too large by itself, so that a small budget still returns something. */
 function cutTo(
@@ -137,7 +150,7 @@ function cutTo(
 }
 
 /** A suggestion repeats the query: of a long question it would take the place of passages. */
-const suggestionWithin = (suggestion: string | undefined, bytes: number) =>
+export const suggestionWithin = (suggestion: string | undefined, bytes: number) =>
   suggestion !== undefined && sizeOf(suggestion) <= bytes / 10 ? suggestion : undefined;
 
 /** Texts that differ only in case or white space count as equal (O14). */

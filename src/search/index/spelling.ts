@@ -79,7 +79,10 @@ export function speller(db: Database) {
       for (const other of withSwappedLetters(word))
         if (index.get(trigramsOf(other)[0] ?? "")?.includes(other)) shared.set(other, word.length);
       const allowed = word.length < 9 ? 1 : 2;
+      // An edit changes at most four trigrams: most words that share one need not be compared.
+      const least = trigramsOf(word).length - 4 * allowed;
       return [...shared]
+        .filter(([other, count]) => count >= least && Math.abs(other.length - word.length) <= allowed)
         .map(([other, count]) => ({ other, count, off: distance(word, other, allowed) }))
         .filter(({ other, off }) => off > 0 && off <= allowed && (word.length > maxShort || isSlip(word, other)))
         .sort((a, b) => a.off - b.off || b.count - a.count || (a.other < b.other ? -1 : 1))

@@ -17,16 +17,29 @@ export function dateWords(text: string): string {
 const byAbbreviation = new Map(months.map((month) => [month.slice(0, 3).toLowerCase(), month.toLowerCase()]));
 /** A month beside a day or a year; by itself `mar` or `may` is seldom a month. */
 const dated =
-  /(?<![\p{L}\p{N}])(?:\d{1,4}(?:st|nd|rd|th)?[\s,./-]+(?:of\s+)?([a-z]{3,9})\b|([a-z]{3,9})\b\.?[\s,./-]+\d{1,4}(?![\p{L}\p{N}]))/giu;
+  /(?<![\p{L}\p{N}])(?:(\d{1,4})(?:st|nd|rd|th)?[\s,./-]+(?:of\s+)?([a-z]{3,9})\b|([a-z]{3,9})\b\.?[\s,./-]+(\d{1,4})(?:st|nd|rd|th)?(?![\p{L}\p{N}]))/giu;
+const isoDated = /(?<![\p{L}\p{N}])\d{4}-(0\d|1[0-2])(?:-([0-2]\d|3[01]))?(?![\p{L}\p{N}])/gu;
 
-/** The other spelling of each month in a date: `Jan 2022` is also searched as `january`, and the reverse. */
-export function monthVariants(query: string): string[] {
-  const found = new Set<string>();
-  for (const [, after, before] of query.matchAll(dated)) {
+/** Other spellings of the dates in a query: `Jan 2022` is also searched as `january`, and `2023-05-08` as `8 may`. */
+export function dateVariants(query: string): string[] {
+  const found: string[] = [];
+  for (const [, dayBefore, after, before, dayAfter] of query.matchAll(dated)) {
     const word = (after ?? before ?? "").toLowerCase();
     const month = byAbbreviation.get(word.slice(0, 3));
     if (month === undefined || !(word === month || word.length === 3 || word === "sept")) continue;
-    for (const variant of [month, month.slice(0, 3)]) if (variant !== word) found.add(variant);
+    found.push(...[month, month.slice(0, 3)].filter((variant) => variant !== word), ...dayForms(dayBefore ?? dayAfter));
   }
-  return [...found];
+  for (const [, number, day] of query.matchAll(isoDated)) {
+    const month = months[Number(number) - 1]?.toLowerCase();
+    if (month !== undefined) found.push(month, month.slice(0, 3), ...dayForms(day));
+  }
+  return [...new Set(found)];
+}
+
+/** `8` and `8th`. */
+function dayForms(digits = ""): string[] {
+  const day = Number(digits);
+  if (digits.length > 2 || day < 1 || day > 31) return [];
+  const ending = day % 10 > 3 || (day > 10 && day < 14) ? "th" : (["th", "st", "nd", "rd"][day % 10] ?? "th");
+  return [String(day), `${day}${ending}`];
 }

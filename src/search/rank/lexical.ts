@@ -4,7 +4,9 @@ import {
   countMatches,
   type IndexTotals,
   indexTotals,
+  passagesWith,
   type QueryWord,
+  type Requirements,
   rankLimits,
   type ScoredPassage,
   spelledFor,
@@ -12,8 +14,9 @@ import {
 } from "../../store/queries/search/ranking.ts";
 import type { Scope } from "../../store/queries/search/scope.ts";
 import { isScopeEmpty } from "../../store/queries/search/things.ts";
+import { isStopWordSlip } from "../index/spelling.ts";
 import { hasFilters, mayRead } from "../scope.ts";
-import { choose, type Term } from "./lexical/choose.ts";
+import { choose, commonCount, type Term, tellingIn } from "./lexical/choose.ts";
 import { rank } from "./lexical/engines.ts";
 import type { PassagePlaces } from "./places.ts";
 
@@ -36,18 +39,23 @@ export function wordIndex(db: Database, places: PassagePlaces) {
   const countsOf = cachedCounts(db, totals);
 
   /** Ranks passages with the rarest words; if they are too few, those with only the other words follow. */
-  async function ranking(terms: Term[], totals: IndexTotals, limit: number, scope?: Scope): Promise<Ranking> {
+  async function ranking(
+    terms: Term[],
+    totals: IndexTotals,
+    { limit, excluded, isTelling }: { limit: number; excluded: Requirements[]; isTelling: (term: Term) => boolean },
+    scope?: Scope,
+  ): Promise<Ranking> {
     let hits: ScoredPassage[] = [];
     let left = terms.filter((term) => term.count > 0);
-    while (hits.length < enough) {
-      const choice = choose(left, totals.passages, rankLimits[db.engine]);
+    while (hits.length < enough && left.some(isTelling)) {
+      const choice = choose(left, totals.passages, rankLimits[db.engine], isTelling);
       if (!choice) break;
       const known = new Set(hits.map(({ num }) => num));
-      const found = await rank[db.engine](db, choice, totals, limit, scope);
+      const found = await rank[db.engine](db, { ...choice, excluded }, totals, limit, scope);
       hits = known.size === 0 ? found : [...hits, ...found.filter(({ num }) => !known.has(num))];
       left = left.filter((term) => !choice.selecting.includes(term));
     }
-    return { hits: hits.slice(0, limit), isAll: left.length === 0 && hits.length < limit };
+    return { hits: hits.slice(0, limit), isAll: !left.some(isTelling) && hits.length < limit };
   }
 
   async function inScope(hits: ScoredPassage[], scope: Scope): Promise<ScoredPassage[]> {
@@ -82,27 +90,55 @@ export function wordIndex(db: Database, places: PassagePlaces) {
     /**
      * The best passages by BM25 that contain any of the words, for each scope. Checking the scope of every match
      * takes as long as ranking it, so all matches are ranked first and the best are checked. Only if too few of them
-     * are in the scope is the ranking repeated inside it.
+     * are in the scope is the ranking repeated inside it. Passages that meet any of `excluded`, also in the words around
+     * them, are left out.
      */
-    async best(terms: Term[], shares: ScopedLimit[]): Promise<ScoredPassage[][]> {
+    async best(terms: Term[], shares: ScopedLimit[], excluded: Requirements[] = []): Promise<ScoredPassage[][]> {
       const known = await totals();
-      const wide = 2 * Math.max(...shares.map(({ limit }) => limit));
-      const { hits, isAll } = await ranking(terms, known, wide);
-      if (hits.length === 0) return shares.map(() => []);
+      const isTelling = tellingIn(terms, known.passages, isStopWordSlip);
+      const common = terms.filter((term) => term.count > 0 && !isTelling(term));
+      const lists = await bestTelling(terms, shares, known, { excluded, isTelling });
+      if (common.length === 0) return lists;
       return Promise.all(
-        shares.map(async ({ scope, limit, amongBest }) => {
-          if (scope.kinds.length === 0) return [];
-          const best = await inScope(hits.slice(0, limit), scope);
-          if (best.length === limit) return best;
-          const inside = [...best, ...(await inScope(hits.slice(limit), scope))];
-          const isEnough =
-            inside.length >= limit || isAll || amongBest || (hits.length < wide && inside.length >= enough);
-          if (isEnough || (await isScopeEmpty(db, scope))) return inside.slice(0, limit);
-          return (await ranking(terms, known, limit, scope)).hits;
+        lists.map(async (list, at) => {
+          const { scope, limit, amongBest } = shares[at] as ScopedLimit;
+          if (list.length > 0 || amongBest || !(await isRareIn(scope, common))) return list;
+          return (await ranking(common, known, { limit, excluded, isTelling: () => true }, scope)).hits;
         }),
       );
     },
   };
+
+  /** A word may be common only in what the caller may not read, which must not hide the little that it may. */
+  async function isRareIn(scope: Scope, words: Term[]): Promise<boolean> {
+    if (scope.kinds.length === 0) return false;
+    const any = [words.map(({ word }) => word)];
+    const nums = await passagesWith(db, scope, any, { before: Number.MAX_SAFE_INTEGER, limit: commonCount + 1 });
+    return nums.length <= commonCount;
+  }
+
+  async function bestTelling(
+    terms: Term[],
+    shares: ScopedLimit[],
+    known: IndexTotals,
+    options: { excluded: Requirements[]; isTelling: (term: Term) => boolean },
+  ): Promise<ScoredPassage[][]> {
+    const wide = 2 * Math.max(...shares.map(({ limit }) => limit));
+    const { hits, isAll } = await ranking(terms, known, { limit: wide, ...options });
+    if (hits.length === 0) return shares.map(() => []);
+    return Promise.all(
+      shares.map(async ({ scope, limit, amongBest }) => {
+        if (scope.kinds.length === 0) return [];
+        const best = await inScope(hits.slice(0, limit), scope);
+        if (best.length === limit) return best;
+        const inside = [...best, ...(await inScope(hits.slice(limit), scope))];
+        const isEnough =
+          inside.length >= limit || isAll || amongBest || (hits.length < wide && inside.length >= enough);
+        if (isEnough || (await isScopeEmpty(db, scope))) return inside.slice(0, limit);
+        return (await ranking(terms, known, { limit, ...options }, scope)).hits;
+      }),
+    );
+  }
 }
 
 export type WordIndex = ReturnType<typeof wordIndex>;
@@ -124,7 +160,7 @@ function cachedTotals(db: Database): () => Promise<IndexTotals> {
 }
 
 const countsMs = 60_000;
-const minCachedCount = 500;
+const minCachedCount = 100;
 
 /** Caches the counts of common words, which take longest to count and change least. */
 function cachedCounts(db: Database, totals: () => Promise<IndexTotals>) {

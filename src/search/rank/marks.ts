@@ -1,7 +1,7 @@
 import type { QueryWord } from "../../store/queries/search/ranking.ts";
 import { stem } from "../../store/queries/search/stem.ts";
 import { markEnd, markStart, passage } from "./passage.ts";
-import { formsOf, rawWord } from "./terms.ts";
+import { formsOf, rawWordIn } from "./terms.ts";
 
 /** A plain word, which `wordsOf` does not split. */
 const oneWord = /^[A-Za-z]?[a-z]*$/;
@@ -17,7 +17,7 @@ export function snippet(body: string, terms: QueryWord[]): { text: string; found
   const initials = new Set(terms.map(({ word }) => word.charCodeAt(0)));
   const found = new Set<string>();
   const text = body.slice(0, maxCharacters).replaceAll(/[\u0001\u0002]/g, " ");
-  const marked = text.replace(rawWord, (raw) => {
+  const marked = text.replace(rawWordIn(text), (raw) => {
     // Stemming keeps the first letter, so most words are skipped without stemming them.
     if (!initials.has(raw.charCodeAt(0) | lowerCaseBit) && oneWord.test(raw)) return raw;
     let matches = false;

@@ -1,5 +1,5 @@
 import { stem } from "../../store/queries/search/stem.ts";
-import { monthVariants } from "./dates.ts";
+import { dateVariants } from "./dates.ts";
 
 /** Words too frequent to distinguish texts. */
 const stopWords = new Set(
@@ -18,17 +18,22 @@ const maxQueryCharacters = 20_000;
 const maxWordLength = 64;
 
 /** Scripts whose words are not separated by spaces, and Korean, whose words carry their particles. */
-const unspaced =
+export const unspaced =
   "[\\p{scx=Han}\\p{scx=Hiragana}\\p{scx=Katakana}\\p{scx=Hangul}\\p{sc=Thai}\\p{sc=Lao}\\p{sc=Khmer}\\p{sc=Myanmar}]";
 const unspacedRun = `(?:(?=[\\p{L}\\p{N}\\p{M}])${unspaced})+`;
 /** `1,048,576`, `1.048.576` and `1’048’576`. */
 const groupedNumber = "(?<![\\p{L}\\p{N}_.,])\\d{1,3}(?:[,.'’\\u00a0\\u202f]\\d{3})+(?![\\p{L}\\p{N}_]|[.,]\\d)";
 
-/** The raw words of a text: a grouped number, a run of an unspaced script, or letters and digits. */
-export const rawWord = new RegExp(
+const anyWord = new RegExp(
   `${groupedNumber}|${unspacedRun}|(?:(?!${unspaced})[\\p{L}\\p{N}\\p{M}_])+|[\\p{L}\\p{N}\\p{M}_]`,
   "gu",
 );
+/** The same for ASCII texts, several times as fast. */
+const asciiWord = /(?<![A-Za-z0-9_.,])\d{1,3}(?:[,.']\d{3})+(?![A-Za-z0-9_]|[.,]\d)|[A-Za-z0-9_]+/g;
+
+/** Finds the raw words of a text: a grouped number, a run of an unspaced script, or letters and digits. */
+export const rawWordIn = (text: string) => (isAscii(text) ? asciiWord : anyWord);
+
 const isUnspaced = new RegExp(`^${unspaced}`, "u");
 const isGrouped = /^\d{1,3}[^\p{L}\p{N}_]/u;
 
@@ -41,10 +46,27 @@ const simple = /^[A-Za-z]?(?:[a-z]+|[0-9]+)$/;
  */
 export function searchTerms(query: string): string[] {
   const text = query.slice(0, maxQueryCharacters);
-  const words = [...split(text, "query"), ...monthVariants(text)];
+  // The variants come first: the last word may be the beginning of one.
+  const words = [...dateVariants(text), ...split(text, "query")];
   const distinct = new Map(words.map((word) => [stem(word), word]));
   const distinctive = [...distinct].filter(([, word]) => !stopWords.has(word));
   return (distinctive.length > 0 ? distinctive : [...distinct]).slice(0, maxDistinct).map(([, word]) => word);
+}
+
+/**
+ * What a passage with this text has for certain: of each of these lists one word. An identifier is asked for as a
+ * whole, and a word with an umlaut in either spelling.
+ */
+export function requirementsOf(text: string): string[][] {
+  const all = [...text.matchAll(rawWordIn(text))].flatMap(([raw]) => {
+    const forms = formsOf(raw, "query");
+    if (isUnspaced.test(raw)) return forms.map((form) => [form]);
+    const last = partsOf(raw).at(-1);
+    return forms.length === 0 || last === undefined ? [] : [isGrouped.test(raw) ? forms : formsOfPart(last)];
+  });
+  const distinct = [...new Map(all.map((forms) => [forms.join(" "), forms])).values()];
+  const distinctive = distinct.filter(([word = ""]) => !stopWords.has(word));
+  return distinctive.length > 0 ? distinctive : distinct;
 }
 
 /** Whether the text has more characters or distinct words than a search looks at. */
@@ -59,7 +81,7 @@ export const wordsOf = (text: string): string[] => split(text, "text");
 /** A text has more forms of a word than a query, which then matches each form once. */
 function split(text: string, role: "text" | "query"): string[] {
   const found: string[] = [];
-  for (const [raw] of text.matchAll(rawWord)) {
+  for (const [raw] of text.matchAll(rawWordIn(text))) {
     if (simple.test(raw)) found.push(raw.toLowerCase().slice(0, maxWordLength));
     else found.push(...formsOf(raw, role));
   }
@@ -73,11 +95,13 @@ export function formsOf(raw: string, role: "text" | "query" = "text"): string[] 
     const digits = raw.split(/\D/);
     return role === "text" ? [...digits, digits.join("")] : [digits.join("")];
   }
-  return partsOf(raw).flatMap((part) => {
-    const word = plain(part);
-    const spelledOut = withUmlautsSpelledOut(part);
-    return [...(word === "" ? [] : [word]), ...(spelledOut === undefined ? [] : [spelledOut])];
-  });
+  return partsOf(raw).flatMap(formsOfPart);
+}
+
+function formsOfPart(part: string): string[] {
+  const word = plain(part);
+  const spelledOut = withUmlautsSpelledOut(part);
+  return [...(word === "" ? [] : [word]), ...(spelledOut === undefined ? [] : [spelledOut])];
 }
 
 /**
@@ -98,10 +122,17 @@ function grams(run: string, role: "text" | "query"): string[] {
 /** `Kündigung` is also found as `kuendigung`. */
 function withUmlautsSpelledOut(part: string): string | undefined {
   if (isAscii(part)) return undefined;
-  const composed = part.normalize("NFC").toLowerCase();
-  const spelledOut = composed.replaceAll(/[äöü]/g, (letter) => umlauts[letter] ?? letter);
-  return spelledOut === composed ? undefined : plain(spelledOut);
+  const spelledOut = spellOutUmlauts(part);
+  return spelledOut === part.normalize("NFC").toLowerCase() ? undefined : plain(spelledOut);
 }
+
+export const spellOutUmlauts = (text: string) =>
+  isAscii(text)
+    ? text
+    : text
+        .normalize("NFC")
+        .toLowerCase()
+        .replaceAll(/[äöü]/g, (letter) => umlauts[letter] ?? letter);
 
 const umlauts: Record<string, string> = { ä: "ae", ö: "oe", ü: "ue" };
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { choose, type Term } from "./choose.ts";
+import { choose, type Term, tellingIn } from "./choose.ts";
 
 const limits = { candidates: 2000, share: 0.01, ranked: 8000 };
 const terms = (counts: Record<string, number>): Term[] =>
@@ -22,4 +22,22 @@ test.each([
 test("without a word that occurs there is nothing to rank", () => {
   expect(choose(terms({ a: 0 }), 10, limits)).toBeUndefined();
   expect(choose([], 10, limits)).toBeUndefined();
+});
+
+test.each([
+  ["a common word beside a rarer one is not telling", { a: 900, b: 40 }, "b"],
+  ["nor beside a word that does not occur", { a: 900, zebra: 0 }, "zebra"],
+  ["unless that may be half typed", { a: 900, ze: 0 }, "a ze"],
+  ["or says nothing itself", { a: 900, waht: 0 }, "a waht"],
+  ["a common word by itself is", { a: 900 }, "a"],
+  ["and words that are all common are", { a: 900, b: 800 }, "a b"],
+])("of the words of a query, %s", (_, counts, telling) => {
+  const all = terms(counts);
+  const isTelling = tellingIn(all, 1000, (word) => word === "waht");
+  expect(
+    all
+      .filter(isTelling)
+      .map(({ word }) => word)
+      .join(" "),
+  ).toBe(telling);
 });

@@ -1,16 +1,19 @@
 import type { Database } from "../../../store/database.ts";
 import {
   type IndexTotals,
+  type Requirements,
   rankLexemes,
   rankLimits,
   rankMatches,
   type ScoredPassage,
   spelledFor,
+  without,
 } from "../../../store/queries/search/ranking.ts";
 import type { Reader, Scope } from "../../../store/queries/search/scope.ts";
 import type { Choice, Term } from "./choose.ts";
 
-type Rank = (db: Reader, choice: Choice, totals: IndexTotals, limit: number, scope?: Scope) => Promise<ScoredPassage[]>;
+type Wanted = Choice & { excluded: Requirements[] };
+type Rank = (db: Reader, choice: Wanted, totals: IndexTotals, limit: number, scope?: Scope) => Promise<ScoredPassage[]>;
 
 /** BM25 on both engines: SQLite computes it itself, for PostgreSQL the weights of the words are computed here. */
 export const rank: Record<Database["engine"], Rank> = {
@@ -24,17 +27,23 @@ export const rank: Record<Database["engine"], Rank> = {
     }));
     const selecting = choice.selecting.map(spelledFor.postgres);
     const since = choice.isCommon ? reachOf(choice.selecting, totals) : undefined;
-    const any = selecting.join(" | ");
-    const all = selecting.join(" & ");
+    const any = without("postgres", selecting.join(" | "), choice.excluded);
+    const all = without("postgres", selecting.join(" & "), choice.excluded);
     return rankLexemes(db, { words, any, all, since, length: totals.length, limit }, scope);
   },
 };
 
-function expressionsFor({ selecting, scoring, isCommon }: Choice): { wide: string; narrow: string | undefined } {
+function expressionsFor({ selecting, scoring, isCommon, excluded }: Wanted): {
+  wide: string;
+  narrow: string | undefined;
+} {
   const joined = (terms: Term[], operator: string) => terms.map(spelledFor.sqlite).join(operator);
+  const left = (match: string) => without("sqlite", match, excluded);
   const wide = joined(selecting, " OR ");
-  if (isCommon) return { wide, narrow: selecting.length > 1 ? joined(selecting, " AND ") : undefined };
-  return { wide, narrow: scoring.length > 0 ? `(${wide}) AND (${joined(scoring, " OR ")})` : undefined };
+  if (isCommon)
+    return { wide: left(wide), narrow: selecting.length > 1 ? left(joined(selecting, " AND ")) : undefined };
+  const narrow = scoring.length > 0 ? left(`(${wide}) AND (${joined(scoring, " OR ")})`) : undefined;
+  return { wide: left(wide), narrow };
 }
 
 /** Inverse document frequency times (k1 + 1). */

@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from "kysely";
 import type { Database, Query } from "../../database.ts";
+import { type List, listOf } from "../../lists.ts";
 import { eachOnce, onEach, prepared, type SlotOf } from "../../prepared.ts";
 import { fieldWeights, rankLevels } from "./lexemes.ts";
 import { type Reader, type Scope, scoped } from "./scope.ts";
@@ -191,31 +192,81 @@ const andInside = (isInside: RawBuilder<boolean> | undefined) =>
                       WHERE p.num = passage_text.rowid AND ${isInside})`
     : sql``;
 
-/** Whether a passage in the scope has the word, and one of the others if there are any. */
-export async function isFoundWith(db: Reader, scope: Scope, word: QueryWord, others: QueryWord[]): Promise<boolean> {
+/**
+ * The first of the words that a passage in the scope has together with one of the others, or at all if there are none.
+ */
+export async function firstFoundWith(
+  db: Reader,
+  scope: Scope,
+  words: string[],
+  others: QueryWord[],
+): Promise<string | undefined> {
   const spelled = spelledFor[db.engine];
   const [and, or] = operators[db.engine];
-  const match = others.length === 0 ? spelled(word) : `${spelled(word)}${and}(${others.map(spelled).join(or)})`;
-  return (await selectMatching(db, scope, { match, limit: 1 })).length > 0;
+  const beside = others.length === 0 ? "" : `${and}(${others.map(spelled).join(or)})`;
+  const matches = words.map((word) => `${spelled({ word })}${beside}`);
+  const [row] = matches.length === 0 ? [] : await selectFirst(db, scope, { matches: listOf[db.engine](matches) });
+  return row === undefined ? undefined : words[Number(row.at)];
 }
 
-/** Passages in the scope that have all of the words, the newest first. */
-export async function passagesWithAll(db: Reader, scope: Scope, words: string[], limit: number): Promise<number[]> {
-  const match = words.map((word) => spelledFor[db.engine]({ word })).join(operators[db.engine][0]);
-  return (await selectMatching(db, scope, { match, limit })).map(({ num }) => num);
-}
-
-const operators: Record<Engine, [and: string, or: string]> = { sqlite: [" AND ", " OR "], postgres: [" & ", " | "] };
-
-const selectMatching = scoped<{ match: string; limit: number }, { num: number }>((engine, slot, isInside) => {
-  const matches = {
-    sqlite: sql`passage_text MATCH ${slot("match")}`,
-    postgres: sql`words @@ ${slot("match")}::tsquery`,
+const selectFirst = scoped<{ matches: List }, { at: number }>((engine, slot, isInside) => {
+  const listed = {
+    // In the order of the list, so that LIMIT stops at the first.
+    sqlite: sql`(SELECT key AS at, value AS match FROM json_each(${slot("matches")})) AS q`,
+    postgres: sql`(SELECT n - 1 AS at, m AS match FROM unnest(${slot("matches")}::text[]) WITH ORDINALITY AS u (m, n) ORDER BY n) AS q`,
   };
+  const matches = { sqlite: sql`passage_text MATCH q.match`, postgres: sql`words @@ q.match::tsquery` };
   return sql`
-    SELECT rowid AS num FROM passage_text WHERE ${matches[engine]} ${andInside(isInside)}
-    ORDER BY rowid DESC LIMIT ${slot("limit")}`;
+    SELECT q.at FROM ${listed[engine]}
+    WHERE EXISTS (SELECT 1 FROM passage_text WHERE ${matches[engine]} ${andInside(isInside)})
+    LIMIT 1`;
 });
+
+/** Words that a passage must have: of each list one. */
+export type Requirements = string[][];
+
+/** Passages in the scope with what is required and a number below `before`, the newest first. */
+export async function passagesWith(
+  db: Reader,
+  scope: Scope,
+  required: Requirements,
+  { before, limit }: { before: number; limit: number },
+): Promise<number[]> {
+  if (required.length === 0) return [];
+  const match = matching(db.engine, required);
+  return (await selectMatching(db, scope, { match, before, limit })).map(({ num }) => num);
+}
+
+function matching(engine: Engine, required: Requirements): string {
+  const [and, or] = operators[engine];
+  return required.map((forms) => `(${forms.map((word) => spelledFor[engine]({ word })).join(or)})`).join(and);
+}
+
+/** The expression without passages that meet any of `excluded`. */
+export function without(engine: Engine, match: string, excluded: Requirements[]): string {
+  const [, or, not] = operators[engine];
+  const unwanted = excluded.filter((required) => required.length > 0);
+  if (unwanted.length === 0) return match;
+  return `(${match})${not}(${unwanted.map((required) => `(${matching(engine, required)})`).join(or)})`;
+}
+
+const operators: Record<Engine, [and: string, or: string, not: string]> = {
+  sqlite: [" AND ", " OR ", " NOT "],
+  postgres: [" & ", " | ", " & !"],
+};
+
+const selectMatching = scoped<{ match: string; before: number; limit: number }, { num: number }>(
+  (engine, slot, isInside) => {
+    const matches = {
+      sqlite: sql`passage_text MATCH ${slot("match")}`,
+      postgres: sql`words @@ ${slot("match")}::tsquery`,
+    };
+    return sql`
+      SELECT rowid AS num FROM passage_text
+      WHERE ${matches[engine]} AND rowid < ${slot("before")} ${andInside(isInside)}
+      ORDER BY rowid DESC LIMIT ${slot("limit")}`;
+  },
+);
 
 /** Statistics over all passages. */
 export type IndexTotals = {
