@@ -1,6 +1,7 @@
 import type { CrewPart } from "../kernel/caller.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
 import { noSuch } from "../store/no-such.ts";
+import { withRetryWindow } from "../store/retry-window.ts";
 import type { Staff } from "./agent/staff.ts";
 import type { Crew } from "./attempt/crew.ts";
 import { beginPlanning, carrierOf, leaseEnd } from "./record/carrier.ts";
@@ -20,6 +21,9 @@ export type HostOptions = {
 
 /** The tools of agents; loaded on first use. */
 type Tools = Pick<Staff, "operationsFor" | "serveTools">;
+
+/** Longer than a failover of PostgreSQL takes; a database that does not come back must not hold a command for ever. */
+const longestOutageMinutes = 15;
 
 const isBudgeted = (budget: Pick<ExecuteOptions, "budgetTokens" | "budgetUsd">) =>
   budget.budgetTokens !== undefined || budget.budgetUsd !== undefined;
@@ -50,8 +54,18 @@ export function openRunHost(
     carrier_until: await leaseEnd(appOf()),
   });
 
+  /** Work of agents outlasts an outage of the database. */
+  const outlasting = <T>(signal: AbortSignal, run: string | undefined, work: () => T): T => {
+    const onWait = () => {
+      appOf().log.warn({ run }, "database-lost");
+      tell({ kind: "database-lost", run: run ?? "", reason: `waiting up to ${longestOutageMinutes} min for it` });
+    };
+    return withRetryWindow({ ms: longestOutageMinutes * 60_000, signal, onWait }, work);
+  };
+
   /** Keeps track of work until it ends. In the background nobody awaits it, so that its error is logged here. */
-  function track<T>(name: string, work: Promise<T>): Promise<T> {
+  function track<T>(name: string, signal: AbortSignal, run: string | undefined, task: () => Promise<T>): Promise<T> {
+    const work = outlasting(signal, run, task);
     const settled = work
       .catch((error: Error) => {
         if (background) appOf().log.error({ run: name, error: error.message, stack: error.stack }, "run-failed");
@@ -92,13 +106,13 @@ export function openRunHost(
     return ok({
       plan({ id, request }: Run, how: { brief: boolean; by: string }, signal: AbortSignal | undefined) {
         const options = { ...how, signal: until(signal), serving: background };
-        const ended = track(planning(id), planRun(made.value, { id, request }, options));
-        return ok({ run: id, ended });
+        const work = () => planRun(made.value, { id, request }, options);
+        return ok({ run: id, ended: track(planning(id), options.signal, id, work) });
       },
       research({ id, request }: Run, how: { by: string }, signal: AbortSignal | undefined) {
         const options = { ...how, signal: until(signal), serving: background };
-        const ended = track(planning(id), researchRun(made.value, { id, request }, options));
-        return ok({ run: id, ended });
+        const work = () => researchRun(made.value, { id, request }, options);
+        return ok({ run: id, ended: track(planning(id), options.signal, id, work) });
       },
     });
   }
@@ -130,8 +144,8 @@ export function openRunHost(
     const earlier = executing.get(run);
     if (earlier) return ok(earlier);
     const options = { workers: workers ?? app.config.crew.workers, signal: until(signal), by, serving: background };
-    const work = executeRun(made.value, run, { ...options, ...budget }).finally(() => executing.delete(run));
-    const started = { run, ended: track(run, work) };
+    const work = () => executeRun(made.value, run, { ...options, ...budget }).finally(() => executing.delete(run));
+    const started = { run, ended: track(run, options.signal, run, work) };
     executing.set(run, started);
     return ok(started);
   };
@@ -153,8 +167,9 @@ export function openRunHost(
     const begun = await beginChange(app, { run, tasks, message, by });
     if (!begun.ok) return begun;
     const change = begun.value.id;
-    const work = replanRun(made.value, begun.value, { signal: until(signal), serving: background });
-    return ok({ run, change, ended: track(change, work) });
+    const options = { signal: until(signal), serving: background };
+    const work = () => replanRun(made.value, begun.value, options);
+    return ok({ run, change, ended: track(change, options.signal, run, work) });
   };
 
   let taking: ReturnType<typeof takingOver> | undefined;
@@ -166,10 +181,11 @@ export function openRunHost(
       isCarried: (id) => executing.has(id) || inProgress.has(planning(id)) || inProgress.has(id),
       execute(made, run, by) {
         const options = { workers: app.config.crew.workers, signal: stopping.signal, by, serving: true };
-        const work = import("./attempt/execute.ts")
-          .then(({ carryRun }) => carryRun(made, run, options, "server"))
-          .finally(() => executing.delete(run));
-        executing.set(run, { run, ended: track(run, work) });
+        const work = async () => {
+          const { carryRun } = await import("./attempt/execute.ts");
+          return carryRun(made, run, options, "server").finally(() => executing.delete(run));
+        };
+        executing.set(run, { run, ended: track(run, stopping.signal, run, work) });
       },
       async plan(id, by) {
         const [planner, run] = [await planners(undefined, ["pm"]), await app.runs.find(id)];
@@ -212,16 +228,18 @@ export function openRunHost(
     async start(run, { by, agents, signal }) {
       const [{ startRun }, made] = await Promise.all([import("./attempt/execute.ts"), crew(agents)]);
       if (!made.ok) return made;
-      const started = await startRun(made.value, run, { by, signal: until(signal) });
+      const all = until(signal);
+      const started = await outlasting(all, run, () => startRun(made.value, run, { by, signal: all }));
       if (!started.ok) return started;
-      void track(`answering ${run}`, started.value.ended);
+      void track(`answering ${run}`, all, run, () => started.value.ended);
       return ok(true);
     },
 
     async openPool({ by, agents, signal }) {
       const [{ openCrewPool }, made] = await Promise.all([import("./attempt/crew-pool.ts"), crew(agents)]);
       if (!made.ok) return made;
-      const pool = await openCrewPool(made.value, { by, signal: until(signal) });
+      const all = until(signal);
+      const pool = await outlasting(all, undefined, () => openCrewPool(made.value, { by, signal: all }));
       pools.add(pool);
       const close = async (deadlineMs: number) => {
         pools.delete(pool);
@@ -236,7 +254,8 @@ export function openRunHost(
       const [{ verifyCompleted }, made] = await Promise.all([import("./attempt/crew-pool.ts"), crew(agents)]);
       if (!made.ok) return made;
       const options = { by, verifiers, wait, signal: until(signal) };
-      return track(`verifying ${++verifications}`, verifyCompleted(made.value, run, options));
+      const work = () => verifyCompleted(made.value, run, options);
+      return track(`verifying ${++verifications}`, options.signal, run, work);
     },
 
     async work(run, { by, workers, agents, signal }) {
@@ -244,7 +263,7 @@ export function openRunHost(
       if (!made.ok) return made;
       const { joinRuns } = await import("./attempt/execute.ts");
       const options = { workers: workers ?? appOf().config.crew.workers, signal: until(signal), by };
-      return track("work", joinRuns(made.value, run, options));
+      return track("work", options.signal, run, () => joinRuns(made.value, run, options));
     },
 
     onNews(listener) {

@@ -4,8 +4,8 @@ import { issueText } from "../../kernel/issue-text.ts";
 import { jsonSchema } from "../../kernel/json-schema.ts";
 import { type Operation, operation } from "../../kernel/operation.ts";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
-import { refuseElsewhere } from "../record/carrier.ts";
 import type { CrewApp } from "../record/crew-app.ts";
+import { refuseElsewhere } from "../record/elsewhere.ts";
 import { changeDraft, readDraft } from "../record/plan-draft.ts";
 import { dependenciesOf, type PlanTask, plan, planHead, planTask, taskNumber } from "../rules/plan.ts";
 

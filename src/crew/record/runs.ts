@@ -29,7 +29,7 @@ import { baseOf, type Chain, chainName, planFile, readChain } from "../rules/cha
 import { dependenciesOf, type Plan, type PlanTask, planHash } from "../rules/plan.ts";
 import { planChange, planDiff } from "../rules/plan-change.ts";
 import { pauseReason, type Run, type RunStep, runFrom, runTransition } from "../rules/run.ts";
-import { refuseElsewhere } from "./carrier.ts";
+import { refuseElsewhere } from "./elsewhere.ts";
 import { type CrewDeps, moving } from "./deps.ts";
 import { putFile } from "./put-file.ts";
 
