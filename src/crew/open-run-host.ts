@@ -1,5 +1,5 @@
 import type { CrewPart } from "../kernel/caller.ts";
-import { ok, type Result, refuse } from "../kernel/result.ts";
+import { ok, type Result } from "../kernel/result.ts";
 import { noSuch } from "../store/no-such.ts";
 import { withRetryWindow } from "../store/retry-window.ts";
 import type { Staff } from "./agent/staff.ts";

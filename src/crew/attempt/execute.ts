@@ -23,6 +23,7 @@ import {
   isShared,
   keepCarrying,
   leaseEnd,
+  sharedRuns,
   takeOver,
   takeOverMs,
 } from "../record/carrier.ts";
@@ -118,6 +119,7 @@ type Started = { ended: Promise<void> };
 
 async function answerUntilOver(crew: Crew, run: string, signal: AbortSignal): Promise<void> {
   const { db } = crew.app;
+  const lease = keepCarrying(crew.app, sharedRuns(run));
   const changes = watchChanges(db);
   const answering = answerQuestions(crew, run, signal);
   try {
@@ -127,6 +129,7 @@ async function answerUntilOver(crew: Crew, run: string, signal: AbortSignal): Pr
       await changes.after(seen, recheckMs, signal);
     }
   } finally {
+    lease.end();
     changes.close();
     await answering.end();
   }

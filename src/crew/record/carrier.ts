@@ -4,7 +4,14 @@ import { storeClock } from "../../store/clock.ts";
 import type { RunRow } from "../../store/crew-tables.ts";
 import type { Database, Query } from "../../store/database.ts";
 import { appendEvent } from "../../store/events.ts";
-import { type Carried, carriedRuns, renewCarrier, startLeases, takeCarrier } from "../../store/queries/crew-queue.ts";
+import {
+  type Carried,
+  carriedRuns,
+  renewCarrier,
+  renewShared,
+  startLeases,
+  takeCarrier,
+} from "../../store/queries/crew-queue.ts";
 import { findRun, lockRun } from "../../store/queries/runs.ts";
 import type { Run, RunStep } from "../rules/run.ts";
 import type { CrewApp } from "./crew-app.ts";
@@ -53,12 +60,99 @@ export const carriedRun = (run: string, state: Carried["state"], carrier: string
   },
 });
 
+/** A running run that no single process executes; or all of them. */
+export const sharedRuns = (run: string | undefined): Burden => ({
+  about: { run: run ?? "" },
+  async renew(tx, until) {
+    await renewShared(tx, run, until);
+    return true;
+  },
+  isElsewhere: async () => false,
+});
+
 /** Renews a lease while this process carries its burden. `lost` aborts when another process has it. */
 export function keepCarrying(app: CrewApp, { about, renew, isElsewhere }: Burden) {
   const lost = new AbortController();
   const beat = async () => {
     try {
-      /** A step of a run that this process carries; refused if another has it. */
+      const isOurs = await app.db.write(async (tx) => renew(tx, await leaseEnd(app, tx)));
+      if (!isOurs && (await isElsewhere(app.db.read))) lost.abort();
+    } catch (error) {
+      // The database may answer again before the lease runs out.
+      app.log.warn({ ...about, error: String(error) }, "lease-not-renewed");
+    }
+  };
+  const heart = setInterval(() => void beat(), app.config.claims.leaseMs / 3);
+  return {
+    lost: lost.signal,
+    end: () => clearInterval(heart),
+    /** Lets the next process take over at once. */
+    handOver: () => app.db.write((tx) => renew(tx, 0)),
+  };
+}
+
+type Lease = { carrier: string; until: number | null };
+
+/** True if nobody carries it: its lease has expired, or its process is gone from this machine. */
+export const isAbandoned = ({ carrier, until }: Lease, now: number) =>
+  (until !== null && until < now) || (!isShared(carrier) && processState(carrier) === "gone");
+
+/**
+ * Earlier versions recorded no lease. Their process may be alive on another machine, so that it keeps for an hour what
+ * it carries.
+ */
+const unrecordedMs = 60 * 60_000;
+
+export async function recordLeases({ db }: Pick<CrewApp, "db">): Promise<void> {
+  await db.write(async (tx) => startLeases(tx, (await storeClock(tx, db.engine)) + unrecordedMs));
+}
+
+/** The runs that another process may execute or plan. */
+export async function abandonedRuns(db: Database, state: Carried["state"]): Promise<Carried[]> {
+  const carried = (await carriedRuns(db.read)).filter((one) => one.state === state);
+  if (carried.length === 0) return [];
+  if (carried.some(({ until }) => until === null)) await recordLeases({ db });
+  const now = await storeClock(db.read, db.engine);
+  return carried.filter((one) => isAbandoned(one, now) && !isResearcher(one.carrier));
+}
+
+/** False if another process was faster. */
+export const takeOver = (app: CrewApp, read: Carried, carrier: string): Promise<boolean> =>
+  app.db.write(async (tx) => {
+    if (!(await takeCarrier(tx, read, carrier, await leaseEnd(app, tx)))) return false;
+    await appendEvent(tx, {
+      ...{ at: app.now().toISOString(), actor: carrier, kind: "run-taken-over", subject: `run:${read.run}` },
+      data: { from: read.carrier, carried_by: carrier },
+    });
+    return true;
+  });
+
+/** Lets this process plan a run; refused while a planner works on it, here or elsewhere. */
+export async function beginPlanning(
+  app: CrewApp,
+  id: string,
+  by: string,
+  isPlannedHere: () => boolean,
+): Promise<Result<Run>> {
+  const { db } = app;
+  await recordLeases(app);
+  return db.write(async (tx): Promise<Result<Run>> => {
+    const row = await lockRun(tx, db.engine, id);
+    if (row?.state === "planning" && row.carried_by) {
+      const { carried_by: carrier, carrier_until } = row;
+      const until = carrier_until === null ? null : Number(carrier_until);
+      const isPlanned = isOurs(carrier)
+        ? isPlannedHere()
+        : !isAbandoned({ carrier, until }, await storeClock(tx, db.engine));
+      if (isPlanned)
+        return refuse("conflict", `run ${id} is being planned; wait for its plan: scriptorium run show ${id}`);
+    }
+    const also = { carried_by: carrierOf("planner"), carrier_until: await leaseEnd(app, tx) };
+    return app.runs.stepWithin(tx, id, { type: "reopen" }, by, also);
+  });
+}
+
+/** A step of a run that this process carries; refused if another has it. */
 export const stepAsCarrier = (app: CrewApp, run: string, carrier: string, wanted: RunStep, by: string) =>
   app.db.write(async (tx): Promise<Result<Run>> => {
     const row = await findRun(tx, run);

@@ -5,8 +5,8 @@ import { noSuch } from "../../store/no-such.ts";
 import { deleteDraftTasks, draftOf, saveDraftTasks } from "../../store/queries/plan-drafts.ts";
 import { lockRun } from "../../store/queries/runs.ts";
 import { byNumber, type PlanTask } from "../rules/plan.ts";
-import { refuseElsewhere } from "./elsewhere.ts";
 import type { CrewApp } from "./crew-app.ts";
+import { refuseElsewhere } from "./elsewhere.ts";
 
 /** The tasks that a planner has submitted so far, in the order of the plan. */
 export async function readDraft({ db }: Pick<CrewApp, "db">, run: string): Promise<PlanTask[]> {

@@ -29,8 +29,8 @@ import { baseOf, type Chain, chainName, planFile, readChain } from "../rules/cha
 import { dependenciesOf, type Plan, type PlanTask, planHash } from "../rules/plan.ts";
 import { planChange, planDiff } from "../rules/plan-change.ts";
 import { pauseReason, type Run, type RunStep, runFrom, runTransition } from "../rules/run.ts";
-import { refuseElsewhere } from "./elsewhere.ts";
 import { type CrewDeps, moving } from "./deps.ts";
+import { refuseElsewhere } from "./elsewhere.ts";
 import { putFile } from "./put-file.ts";
 
 export type PlannedTask = { id: string; number: string; title: string };
