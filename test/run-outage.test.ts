@@ -65,4 +65,4 @@ test("M2: a worker and the server that carries the run outlast the same outage, 
   );
   expect(await rows(database, "SELECT 1 FROM events WHERE kind = 'run-taken-over'")).toEqual([]);
   expect((await inboxOf(root)).waiting).toBe(0);
-});
+}, 300_000);

@@ -76,7 +76,8 @@ const oneLine = (text: string) => {
 const figures = ({ tokens, usd }: News) =>
   [tokens == null ? "" : `, ${tokens} tokens`, usd == null ? "" : `, $${usd.toFixed(4)}`].join("");
 
-const troubles = new Set<News["kind"]>(["agent-reminded", "database-lost", "model-retry", "model-not-used"]);
+const troubles = new Set<News["kind"]>(["agent-reminded", "model-retry", "model-not-used"]);
+const wholeLines = new Set<News["kind"]>(["database-lost", "setup-started"]);
 
 type Shown = { number: string; title: string; state: string; attempt: number; score: number | undefined };
 
@@ -124,13 +125,8 @@ function picture(out: Out) {
   return {
     tell(raw: News) {
       const news = inertly(raw);
-      trouble = troubles.has(news.kind)
-        ? news.kind === "database-lost"
-          ? lineOf(news)
-          : (news.reason ?? "")
-        : news.kind === "setup-started"
-          ? lineOf(news)
-          : "";
+      if (wholeLines.has(news.kind)) trouble = lineOf(news);
+      else trouble = troubles.has(news.kind) ? (news.reason ?? "") : "";
       if (news.kind === "plan-changed") {
         // Stays above the table, which is drawn again below it.
         out.write(`${lineOf(news)}\n`);

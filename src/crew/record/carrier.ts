@@ -75,8 +75,8 @@ export function keepCarrying(app: CrewApp, { about, renew, isElsewhere }: Burden
   const lost = new AbortController();
   const beat = async () => {
     try {
-      const isOurs = await app.db.write(async (tx) => renew(tx, await leaseEnd(app, tx)));
-      if (!isOurs && (await isElsewhere(app.db.read))) lost.abort();
+      const isRenewed = await app.db.write(async (tx) => renew(tx, await leaseEnd(app, tx)));
+      if (!isRenewed && (await isElsewhere(app.db.read))) lost.abort();
     } catch (error) {
       // The database may answer again before the lease runs out.
       app.log.warn({ ...about, error: String(error) }, "lease-not-renewed");
