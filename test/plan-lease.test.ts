@@ -89,7 +89,12 @@ describe.each(engines)("M4: the lease of a planner on %s", (engine) => {
     let answer: unknown;
     const agents = playing({
       async pm({ use }) {
-        await app.db.write((tx) => tx.updateTable("runs").set({ carried_by: `${elsewhere}/planner` }).execute());
+        await app.db.write((tx) =>
+          tx
+            .updateTable("runs")
+            .set({ carried_by: `${elsewhere}/planner` })
+            .execute(),
+        );
         answer = await use("add_plan_tasks", { tasks: small.tasks });
         return undefined;
       },
@@ -108,7 +113,12 @@ describe.each(engines)("M4: the lease of a planner on %s", (engine) => {
       app.host.replan(run, { by: "Ada", tasks: ["1.1"], message: null, agents: playing(pm ? { pm } : {}) });
     const begun = unwrap(
       await begin(async () => {
-        await app.db.write((tx) => tx.updateTable("plan_changes").set({ process: `${elsewhere}/planner` }).execute());
+        await app.db.write((tx) =>
+          tx
+            .updateTable("plan_changes")
+            .set({ process: `${elsewhere}/planner` })
+            .execute(),
+        );
         return undefined;
       }),
     );
@@ -144,7 +154,9 @@ describe.each(engines)("M4: the lease of a planner on %s", (engine) => {
     await app.host.stop();
     await app.db.write((tx) => tx.updateTable("runs").set({ carrier_until: 1 }).execute());
     const inbox = unwrap(await operations.inbox.perform(app, {}, person)).runs;
-    expect(inbox).toMatchObject([{ id: run, stalled: true, reason: expect.stringContaining("no process executes it") }]);
+    expect(inbox).toMatchObject([
+      { id: run, stalled: true, reason: expect.stringContaining("no process executes it") },
+    ]);
     expect(await abandonedRuns(app.db, "running")).toMatchObject([{ run }]);
   });
 });
