@@ -66,7 +66,7 @@ describe.each(engines)("M4: the lease of a planner on %s", (engine) => {
       app.db.write((tx) => tx.updateTable("runs").set({ carrier_until }).execute());
     const { id } = await app.runs.create("Plan it", "Ada", { carried_by: `${elsewhere}/planner` });
     const resume = () => app.host.resumePlan(id, { by: "Grace", agents });
-    const inbox = async () => unwrap(await operations.inbox.perform(app, {}, person)).runs;
+    const inbox = async () => unwrap(await operations.inbox.perform(app, {}, person())).runs;
 
     for (const until of [null, now + 60_000]) {
       await lease(until);
@@ -153,7 +153,7 @@ describe.each(engines)("M4: the lease of a planner on %s", (engine) => {
     await expect.poll(async () => Number(await row()), { timeout: 20_000 }).toBeGreaterThan(first);
     await app.host.stop();
     await app.db.write((tx) => tx.updateTable("runs").set({ carrier_until: 1 }).execute());
-    const inbox = unwrap(await operations.inbox.perform(app, {}, person)).runs;
+    const inbox = unwrap(await operations.inbox.perform(app, {}, person())).runs;
     expect(inbox).toMatchObject([
       { id: run, stalled: true, reason: expect.stringContaining("no process executes it") },
     ]);
