@@ -112,7 +112,7 @@ export const eventKinds = {
   "run-setup-finished": "The dependencies of a run were installed or found in the cache, or their setup failed.",
   "run-start": "The execution of a run started or resumed.",
   "run-wait":
-    "A run waits for something that comes by itself, such as the provider of a model. The data has the reason.",
+    "A run waits, such as for the provider of a model or a server that can plan it. The data has the reason.",
   "run-proceed": "A run goes on after it waited.",
   "run-stop": "The execution of a run stopped. The data has the reason.",
   "schema-changed":

@@ -324,7 +324,7 @@ export function checkBase({ id, request, plan, planHash: hash }: Run, { base }: 
 
 export type RunStore = ReturnType<typeof runStore>;
 type ReadBack = Pick<AdoptedPlan, "run" | "diff" | "ended">;
-export type Also = {
+type Also = {
   budget_tokens?: number | null;
   budget_usd?: number | null;
   carried_by?: string;
