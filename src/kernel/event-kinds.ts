@@ -111,8 +111,7 @@ export const eventKinds = {
   "run-setup-started": "A setup of a run started. The data has its commands.",
   "run-setup-finished": "The dependencies of a run were installed or found in the cache, or their setup failed.",
   "run-start": "The execution of a run started or resumed.",
-  "run-wait":
-    "A run waits, such as for the provider of a model or a server that can plan it. The data has the reason.",
+  "run-wait": "A run waits, such as for the provider of a model or a server that can plan it. The data has the reason.",
   "run-proceed": "A run goes on after it waited.",
   "run-stop": "The execution of a run stopped. The data has the reason.",
   "schema-changed":
