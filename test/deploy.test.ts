@@ -1,5 +1,14 @@
-import { execFileSync, spawn } from "node:child_process";
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { parse } from "yaml";
@@ -8,7 +17,7 @@ import { serve } from "./support/commands.ts";
 import { freePort, overTls, publicUrl, startNginx } from "./support/nginx.ts";
 import { skipNow } from "./support/programs.ts";
 import { ask } from "./support/requests.ts";
-import { newWorkspace, temporaryFolder, testEnvironment } from "./support/workspace.ts";
+import { gitIn, newWorkspace, temporaryFolder, testEnvironment } from "./support/workspace.ts";
 
 const folder = new URL("../deploy/", import.meta.url).pathname;
 const read = (name: string) => readFileSync(join(folder, name), "utf8");
@@ -98,7 +107,7 @@ describe("M15: the deployment files", () => {
     for (const name of ["ENTRYPOINT", "CMD"])
       expect(() => JSON.parse(instructions.find(([one]) => one === name)?.[1] ?? "")).not.toThrow();
     expect(readFileSync(join(folder, "Dockerfile.dockerignore"), "utf8")).toContain("node_modules");
-    execFileSync("sh", ["-n", join(folder, "entrypoint.sh")]);
+    for (const script of ["entrypoint.sh", "update.sh"]) execFileSync("sh", ["-n", join(folder, script)]);
   });
 });
 
@@ -188,6 +197,59 @@ test("M15: the commands of the compose file work together: a session of one serv
     [null, null],
   ]);
 }, 120_000);
+
+test("M15: a container fast-forwards its clone when it starts and on demand, and never touches uncommitted or diverged work", () => {
+  const origin = temporaryFolder();
+  const at = gitIn(origin);
+  at("init", "-q", "-b", "main");
+  const commit = (name: string, content: string) => {
+    writeFileSync(join(origin, name), content);
+    at("add", name);
+    at("-c", "user.name=Ada", "-c", "user.email=ada@example.org", "commit", "-qm", `Write ${name}`);
+    return at("rev-parse", "HEAD");
+  };
+  const first = commit("scriptorium.yaml", "name: Test\n");
+  const bin = temporaryFolder();
+  writeFileSync(join(bin, "scriptorium"), "#!/bin/sh\n");
+  copyFileSync(join(folder, "update.sh"), join(bin, "scriptorium-update"));
+  for (const name of ["scriptorium", "scriptorium-update"]) chmodSync(join(bin, name), 0o755);
+  const clone = temporaryFolder();
+  const own = gitIn(clone);
+  const env = { ...testEnvironment(), PATH: `${bin}:${process.env.PATH}`, WORKSPACE_REPOSITORY: origin };
+  const run = (...words: string[]) => {
+    const { status, stderr } = spawnSync(words[0] ?? "", words.slice(1), { cwd: clone, env, encoding: "utf8" });
+    return { status, stderr, head: own("rev-parse", "HEAD") };
+  };
+  const begin = () => run("sh", join(folder, "entrypoint.sh"), "serve");
+  expect(begin()).toEqual({ status: 0, stderr: "", head: first });
+
+  const second = commit("a.txt", "one\n");
+  expect(begin()).toMatchObject({ status: 0, head: second });
+  const third = commit("a.txt", "two\n");
+  expect(run("scriptorium-update")).toMatchObject({ status: 0, head: third });
+  expect(run("scriptorium-update")).toEqual({ status: 0, stderr: "", head: third });
+
+  writeFileSync(join(clone, "a.txt"), "mine\n");
+  const fourth = commit("a.txt", "three\n");
+  const refused = run("scriptorium-update");
+  expect(refused).toMatchObject({ status: 1, head: third });
+  expect(refused.stderr).toContain("main cannot be fast-forwarded to origin/main");
+  expect(begin().status).toBe(0);
+  expect(readFileSync(join(clone, "a.txt"), "utf8")).toBe("mine\n");
+  own("checkout", "-q", "a.txt");
+  expect(run("scriptorium-update").head).toBe(fourth);
+
+  own("-c", "user.name=Ada", "-c", "user.email=ada@example.org", "commit", "-qm", "Mine", "--allow-empty");
+  const mine = own("rev-parse", "HEAD");
+  expect(run("scriptorium-update")).toEqual({ status: 0, stderr: "", head: mine });
+  commit("a.txt", "four\n");
+  const diverged = run("scriptorium-update");
+  expect(diverged).toMatchObject({ status: 1, head: mine });
+  expect(diverged.stderr).toContain("main and origin/main have diverged; push or merge the commits that only this");
+  rmSync(origin, { recursive: true });
+  expect(run("scriptorium-update").stderr).toContain("the repository cannot be fetched: ");
+  expect(begin().status).toBe(0);
+});
 
 test("O5: every metric that the dashboard asks for is in /metrics", async () => {
   const { root } = await newWorkspace({ engine: "postgres" });

@@ -1,140 +1,29 @@
-import type { ChildProcess } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
-import pg from "pg";
-import { describe, expect, onTestFinished, test } from "vitest";
-import type { PlanTask } from "../src/crew/rules/plan.ts";
-import { scriptoriumProcess, serveProcess, start } from "./support/commands.ts";
+import { describe, expect, test } from "vitest";
+import { scriptoriumProcess, serveProcess } from "./support/commands.ts";
 import { planned } from "./support/crew.ts";
-import { crewMind } from "./support/crew-mind.ts";
+import {
+  cloneHost,
+  emptyHost,
+  gate,
+  inboxOf,
+  key,
+  planOf,
+  repositoryHost,
+  rows,
+  shown,
+  until,
+  watch,
+} from "./support/hosts.ts";
 import { runsLongTests } from "./support/long-tests.ts";
-import { modelServer } from "./support/model-server.ts";
-import type { Heard } from "./support/model-wire.ts";
 import { ask } from "./support/requests.ts";
-import { engines, gitIn, newWorkspace, temporaryFolder } from "./support/workspace.ts";
-
-const key = { FAKE_KEY: "sk-fake" };
-type Json = Record<string, unknown>;
-type Options = {
-  engine?: (typeof engines)[number];
-  /** Called for each request to the model; its promise delays the answer. */
-  before?(number: string, heard: Heard): Promise<void>;
-  more?: Json;
-  /** Further files of the repository. */
-  repository?: Record<string, string>;
-};
-
-/** A workspace with its entries in the database, and a crew of one model that plans these tasks. */
-async function repositoryHost(tasks: PlanTask[], options: Options = {}) {
-  const { engine = "postgres", before, more = {}, repository = {} } = options;
-  const think = crewMind(tasks);
-  const model = await modelServer(async (heard) => {
-    const number = /# (?:Verify task|Task) ([\d.]+)/.exec(JSON.stringify(heard.messages))?.[1] ?? "";
-    // Long enough for each process to get a task.
-    if (heard.tools.includes("submit_output")) await sleep(100);
-    await before?.(number, heard);
-    return think(heard);
-  });
-  const crew = {
-    agents: { all: { runner: "model", model: "fake/one" } },
-    providers: { fake: { kind: "openai", base_url: `${model.url}/v1`, key_env: "FAKE_KEY" } },
-    sandbox: "none",
-    reports: "facts",
-    ...more,
-  };
-  const made = await newWorkspace({
-    store: "database",
-    engine,
-    config: `claims: {lease_seconds: 3}\ncrew: ${JSON.stringify(crew)}\n`,
-    files: repository,
-  });
-  const database = /^database: "?([^"\n]+)/m.exec(readFileSync(made.file("scriptorium.yaml"), "utf8"))?.[1] ?? "";
-  return { ...made, database };
-}
-
-/** Another machine: its folder and home are empty. */
-function emptyHost(): { cwd: string; env: Record<string, string> } {
-  const home = temporaryFolder();
-  const cwd = join(home, "worker");
-  mkdirSync(cwd);
-  return { cwd, env: { ...key, HOME: home, XDG_CONFIG_HOME: home, XDG_STATE_HOME: home } };
-}
-
-/** The processes of the test, for the message when it waits in vain. */
-const watched = new Set<Watched>();
-
-type Watched = { child: ChildProcess; out(): string; ended: Promise<number | null> };
-
-function watch(args: string[], { cwd, env }: { cwd: string; env: Record<string, string> }): Watched {
-  const child = start("scriptorium.js", args, cwd, env);
-  let out = "";
-  for (const stream of [child.stdout, child.stderr]) stream?.on("data", (chunk) => (out += chunk));
-  const ended = new Promise<number | null>((done) => child.once("close", done));
-  const process = { child, out: () => out, ended };
-  watched.add(process);
-  onTestFinished(async () => {
-    watched.delete(process);
-    child.kill("SIGKILL");
-    await ended;
-  });
-  return process;
-}
-
-async function until(what: string, holds: () => boolean | Promise<boolean>, seconds = 120): Promise<void> {
-  for (const end = Date.now() + seconds * 1000; Date.now() < end; await sleep(100)) if (await holds()) return;
-  throw new Error(`waited ${seconds} s for: ${what}\n${[...watched].map((one) => one.out()).join("\n---\n")}`);
-}
-
-async function planOf(root: string): Promise<string> {
-  const made = await scriptoriumProcess(["plan", "Make it so", "--json"], { cwd: root, env: key });
-  expect([made.code, made.stderr]).toEqual([0, ""]);
-  return made.json<{ run: string }>().run;
-}
-
-const shown = async (root: string, run: string) =>
-  (await scriptoriumProcess(["run", "show", run, "--json"], { cwd: root, env: key })).json<{
-    state: string;
-    reason: string | null;
-    tasks: { number: string; state: string }[];
-  }>();
-
-async function rows(database: string, sql: string): Promise<Json[]> {
-  const client = new pg.Client({ connectionString: database });
-  await client.connect();
-  try {
-    return (await client.query(sql)).rows;
-  } finally {
-    await client.end();
-  }
-}
+import { engines } from "./support/workspace.ts";
 
 const files = ["1.1", "1.2", "1.3", "1.4", "1.5", "1.6"];
 const tasks = [planned("0"), ...files.map((number) => planned(number)), planned("1.7", { depends_on: files })];
 const delivered = [...files, "1.7"].map((number) => `out/${number}.txt`);
-
-/** A clone of the repository on another machine. */
-function cloneHost(root: string): { cwd: string; env: Record<string, string> } {
-  const cwd = temporaryFolder();
-  gitIn(root)("clone", "--quiet", root, cwd);
-  return { cwd, env: key };
-}
-
-/** Opened from outside. */
-function gate() {
-  let open = () => {};
-  const opened = new Promise<void>((done) => {
-    open = done;
-  });
-  return { opened, open };
-}
-
-const inboxOf = async (root: string) =>
-  (await scriptoriumProcess(["inbox", "--json"], { cwd: root, env: key })).json<{
-    waiting: number;
-    runs: { id: string; state: string; stalled: boolean; reason: string | null }[];
-  }>();
 
 describe("several machines on one PostgreSQL", () => {
   test.each(runsLongTests ? ["an empty folder", "a clone"] : ["an empty folder"])(

@@ -46,7 +46,14 @@ function listed({ waiting, proposals, runs, plan_changes, files, gates, settings
     ]),
     ...runs.flatMap(({ id, state, title, created_at, reason, stalled, questions }) => [
       ...(stalled
-        ? [["stalled run", `${title}: ${reason ?? ""}`, when(created_at), `scriptorium run resume ${id}`]]
+        ? [
+            [
+              "stalled run",
+              `${title}: ${reason ?? ""}`,
+              when(created_at),
+              `scriptorium ${state === "planning" ? "plan --resume" : "run resume"} ${id}`,
+            ],
+          ]
         : []),
       ...(state === "running" && reason !== null && !stalled
         ? [["waiting run", `${title}: ${reason}`, when(created_at), `scriptorium run show ${id}`]]

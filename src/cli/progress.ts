@@ -27,6 +27,8 @@ export function lineOf(news: News): string {
       return `${news.run} was taken over: no process executed it`;
     case "run-waits":
       return `${news.run} waits${why}`;
+    case "database-lost":
+      return `the database does not answer${why}. Agents go on, and what they deliver is saved when it answers again`;
     case "plan-changed":
       return `the plan of ${news.run} changed:\n${news.reason ?? ""}`;
     case "setup-started":
@@ -75,6 +77,7 @@ const figures = ({ tokens, usd }: News) =>
   [tokens == null ? "" : `, ${tokens} tokens`, usd == null ? "" : `, $${usd.toFixed(4)}`].join("");
 
 const troubles = new Set<News["kind"]>(["agent-reminded", "model-retry", "model-not-used"]);
+const wholeLines = new Set<News["kind"]>(["database-lost", "setup-started"]);
 
 type Shown = { number: string; title: string; state: string; attempt: number; score: number | undefined };
 
@@ -122,7 +125,8 @@ function picture(out: Out) {
   return {
     tell(raw: News) {
       const news = inertly(raw);
-      trouble = troubles.has(news.kind) ? (news.reason ?? "") : news.kind === "setup-started" ? lineOf(news) : "";
+      if (wholeLines.has(news.kind)) trouble = lineOf(news);
+      else trouble = troubles.has(news.kind) ? (news.reason ?? "") : "";
       if (news.kind === "plan-changed") {
         // Stays above the table, which is drawn again below it.
         out.write(`${lineOf(news)}\n`);

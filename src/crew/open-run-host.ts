@@ -1,15 +1,16 @@
 import type { CrewPart } from "../kernel/caller.ts";
-import { processName, processState } from "../kernel/process-name.ts";
-import { ok, type Result, refuse } from "../kernel/result.ts";
+import { ok, type Result } from "../kernel/result.ts";
 import { noSuch } from "../store/no-such.ts";
+import { withRetryWindow } from "../store/retry-window.ts";
 import type { Staff } from "./agent/staff.ts";
 import type { Crew } from "./attempt/crew.ts";
-import { abandonedRuns, leaseEnd, takeOverMs } from "./record/carrier.ts";
+import { beginPlanning, carrierOf, leaseEnd } from "./record/carrier.ts";
 import type { CrewApp } from "./record/crew-app.ts";
 import type { CrewAgents, CrewPool, ExecuteOptions, News, Outcome, RunHost, RunInProgress } from "./record/run-host.ts";
 import { recordWorkspace } from "./record/workspace-record.ts";
 import { changeText } from "./rules/plan-change.ts";
 import { isPaused, type Run } from "./rules/run.ts";
+import { takingOver } from "./take-over.ts";
 
 export type HostOptions = {
   /** Operations return as soon as the work has started; a server and its restart resume it. */
@@ -21,10 +22,11 @@ export type HostOptions = {
 /** The tools of agents; loaded on first use. */
 type Tools = Pick<Staff, "operationsFor" | "serveTools">;
 
+/** Longer than a failover of PostgreSQL takes; a database that does not come back must not hold a command for ever. */
+const longestOutageMinutes = 15;
+
 const isBudgeted = (budget: Pick<ExecuteOptions, "budgetTokens" | "budgetUsd">) =>
   budget.budgetTokens !== undefined || budget.budgetUsd !== undefined;
-
-const planningCarrier = () => `${processName()}/planner`;
 
 /**
  * The run host of a process. Planning and executing load the model SDK and more, so that they are
@@ -47,8 +49,23 @@ export function openRunHost(
 
   const planning = (run: string) => `planning ${run}`;
 
+  const planningLease = async (kind: "planner" | "researcher") => ({
+    carried_by: carrierOf(kind),
+    carrier_until: await leaseEnd(appOf()),
+  });
+
+  /** Work of agents outlasts an outage of the database. */
+  const outlasting = <T>(signal: AbortSignal, run: string | undefined, work: () => T): T => {
+    const onWait = () => {
+      appOf().log.warn({ run }, "database-lost");
+      tell({ kind: "database-lost", run: run ?? "", reason: `waiting up to ${longestOutageMinutes} min for it` });
+    };
+    return withRetryWindow({ ms: longestOutageMinutes * 60_000, signal, onWait }, work);
+  };
+
   /** Keeps track of work until it ends. In the background nobody awaits it, so that its error is logged here. */
-  function track<T>(name: string, work: Promise<T>): Promise<T> {
+  function track<T>(name: string, signal: AbortSignal, run: string | undefined, task: () => Promise<T>): Promise<T> {
+    const work = outlasting(signal, run, task);
     const settled = work
       .catch((error: Error) => {
         if (background) appOf().log.error({ run: name, error: error.message, stack: error.stack }, "run-failed");
@@ -88,12 +105,14 @@ export function openRunHost(
     if (!ready.ok) return ready;
     return ok({
       plan({ id, request }: Run, how: { brief: boolean; by: string }, signal: AbortSignal | undefined) {
-        const ended = track(planning(id), planRun(made.value, { id, request }, how, until(signal)));
-        return ok({ run: id, ended });
+        const options = { ...how, signal: until(signal), serving: background };
+        const work = () => planRun(made.value, { id, request }, options);
+        return ok({ run: id, ended: track(planning(id), options.signal, id, work) });
       },
       research({ id, request }: Run, how: { by: string }, signal: AbortSignal | undefined) {
-        const ended = track(planning(id), researchRun(made.value, { id, request }, how, until(signal)));
-        return ok({ run: id, ended });
+        const options = { ...how, signal: until(signal), serving: background };
+        const work = () => researchRun(made.value, { id, request }, options);
+        return ok({ run: id, ended: track(planning(id), options.signal, id, work) });
       },
     });
   }
@@ -125,8 +144,8 @@ export function openRunHost(
     const earlier = executing.get(run);
     if (earlier) return ok(earlier);
     const options = { workers: workers ?? app.config.crew.workers, signal: until(signal), by, serving: background };
-    const work = executeRun(made.value, run, { ...options, ...budget }).finally(() => executing.delete(run));
-    const started = { run, ended: track(run, work) };
+    const work = () => executeRun(made.value, run, { ...options, ...budget }).finally(() => executing.delete(run));
+    const started = { run, ended: track(run, options.signal, run, work) };
     executing.set(run, started);
     return ok(started);
   };
@@ -145,46 +164,35 @@ export function openRunHost(
     // The person's edits of the file belong to the plan that is changed.
     const read = await app.runs.readBack(run, by);
     if (!read.ok) return read;
-    const begun = await beginChange(app, { run, tasks, message, by, serving: background });
+    const begun = await beginChange(app, { run, tasks, message, by });
     if (!begun.ok) return begun;
     const change = begun.value.id;
-    return ok({ run, change, ended: track(change, replanRun(made.value, begun.value, until(signal))) });
+    const options = { signal: until(signal), serving: background };
+    const work = () => replanRun(made.value, begun.value, options);
+    return ok({ run, change, ended: track(change, options.signal, run, work) });
   };
 
-  let taking: NodeJS.Timeout | undefined;
-  let looking: Promise<void> | undefined;
-  /** Why no run can be taken over, as logged last. */
-  let unable: string | undefined;
-
-  /** Looks for runs that no process carries, one search at a time. */
-  function takeOverAbandoned(): Promise<void> {
-    looking ??= look()
-      .catch((error: unknown) => appOf().log.warn({ error: String(error) }, "take-over-failed"))
-      .finally(() => {
-        looking = undefined;
-      });
-    return looking;
-  }
-
-  async function look(): Promise<void> {
-    const app = appOf();
-    const isCarried = (run: string) => executing.has(run);
-    const abandoned = (await abandonedRuns(app.db)).filter(({ run }) => !isCarried(run));
-    if (abandoned.length === 0 || stopping.signal.aborted) return;
-    const [{ carryRun, takeOverRuns }, made] = await Promise.all([import("./attempt/execute.ts"), crew(undefined)]);
-    if (!made.ok) {
-      if (unable !== made.problem.message)
-        app.log.error({ runs: abandoned.map(({ run }) => run), problem: made.problem.message }, "run-not-resumed");
-      unable = made.problem.message;
-      return;
-    }
-    for (const { run, by } of await takeOverRuns(made.value, { run: undefined, isCarried, kind: "server" })) {
-      tell({ kind: "run-taken-over", run });
-      const options = { workers: app.config.crew.workers, signal: stopping.signal, by, serving: true };
-      const work = carryRun(made.value, run, options, "server").finally(() => executing.delete(run));
-      executing.set(run, { run, ended: track(run, work) });
-    }
-  }
+  let taking: ReturnType<typeof takingOver> | undefined;
+  const takeOver = (app: CrewApp) =>
+    takingOver(app, {
+      signal: stopping.signal,
+      crew: () => crew(undefined),
+      checkPlanners: (parts) => planners(undefined, parts),
+      isCarried: (id) => executing.has(id) || inProgress.has(planning(id)) || inProgress.has(id),
+      execute(made, run, by) {
+        const options = { workers: app.config.crew.workers, signal: stopping.signal, by, serving: true };
+        const work = async () => {
+          const { carryRun } = await import("./attempt/execute.ts");
+          return carryRun(made, run, options, "server").finally(() => executing.delete(run));
+        };
+        executing.set(run, { run, ended: track(run, stopping.signal, run, work) });
+      },
+      async plan(id, by) {
+        const [planner, run] = [await planners(undefined, ["pm"]), await app.runs.find(id)];
+        return planner.ok && run ? planner.value.plan(run, { brief: false, by }, undefined) : planner;
+      },
+      replan,
+    });
 
   return {
     background,
@@ -192,14 +200,14 @@ export function openRunHost(
     async plan(request, { brief, by, agents, signal }) {
       const planner = await planners(agents, brief ? ["brief", "pm"] : ["pm"]);
       if (!planner.ok) return planner;
-      const run = await appOf().runs.create(request, by, planningCarrier());
+      const run = await appOf().runs.create(request, by, await planningLease("planner"));
       return planner.value.plan(run, { brief, by }, signal);
     },
 
     async research(request, { by, agents, signal }) {
       const planner = await planners(agents, ["pm"]);
       if (!planner.ok) return planner;
-      const run = await appOf().runs.create(request, by, planningCarrier());
+      const run = await appOf().runs.create(request, by, await planningLease("researcher"));
       return planner.value.research(run, { by }, signal);
     },
 
@@ -209,11 +217,7 @@ export function openRunHost(
       if (!found) return noSuch(app.db.read, "run", run);
       const planner = await planners(agents, ["pm"]);
       if (!planner.ok) return planner;
-      const isHere = found.carriedBy === planningCarrier();
-      const isAlive = isHere ? inProgress.has(planning(run)) : processState(found.carriedBy ?? "") === "running";
-      if (found.state === "planning" && isAlive)
-        return refuse("conflict", `run ${run} is being planned; wait for its plan: scriptorium run show ${run}`);
-      const reopened = await app.runs.step(run, { type: "reopen" }, by, { carried_by: planningCarrier() });
+      const reopened = await beginPlanning(app, run, by, () => inProgress.has(planning(run)));
       return reopened.ok ? planner.value.plan(reopened.value, { brief: false, by }, signal) : reopened;
     },
 
@@ -224,16 +228,18 @@ export function openRunHost(
     async start(run, { by, agents, signal }) {
       const [{ startRun }, made] = await Promise.all([import("./attempt/execute.ts"), crew(agents)]);
       if (!made.ok) return made;
-      const started = await startRun(made.value, run, { by, signal: until(signal) });
+      const all = until(signal);
+      const started = await outlasting(all, run, () => startRun(made.value, run, { by, signal: all }));
       if (!started.ok) return started;
-      void track(`answering ${run}`, started.value.ended);
+      void track(`answering ${run}`, all, run, () => started.value.ended);
       return ok(true);
     },
 
     async openPool({ by, agents, signal }) {
       const [{ openCrewPool }, made] = await Promise.all([import("./attempt/crew-pool.ts"), crew(agents)]);
       if (!made.ok) return made;
-      const pool = await openCrewPool(made.value, { by, signal: until(signal) });
+      const all = until(signal);
+      const pool = await outlasting(all, undefined, () => openCrewPool(made.value, { by, signal: all }));
       pools.add(pool);
       const close = async (deadlineMs: number) => {
         pools.delete(pool);
@@ -248,7 +254,8 @@ export function openRunHost(
       const [{ verifyCompleted }, made] = await Promise.all([import("./attempt/crew-pool.ts"), crew(agents)]);
       if (!made.ok) return made;
       const options = { by, verifiers, wait, signal: until(signal) };
-      return track(`verifying ${++verifications}`, verifyCompleted(made.value, run, options));
+      const work = () => verifyCompleted(made.value, run, options);
+      return track(`verifying ${++verifications}`, options.signal, run, work);
     },
 
     async work(run, { by, workers, agents, signal }) {
@@ -256,7 +263,7 @@ export function openRunHost(
       if (!made.ok) return made;
       const { joinRuns } = await import("./attempt/execute.ts");
       const options = { workers: workers ?? appOf().config.crew.workers, signal: until(signal), by };
-      return track("work", joinRuns(made.value, run, options));
+      return track("work", options.signal, run, () => joinRuns(made.value, run, options));
     },
 
     onNews(listener) {
@@ -269,19 +276,13 @@ export function openRunHost(
       const { sweepSetups } = await import("./attempt/crew.ts");
       await sweepSetups(app);
       await recordWorkspace(app);
-      await takeOverAbandoned();
-      if (!stopping.signal.aborted) taking ??= setInterval(() => void takeOverAbandoned(), takeOverMs);
-      const { cutOffChanges } = await import("./record/plan-changes.ts");
-      for (const { run, ...asked } of await cutOffChanges(app)) {
-        const resumed = await replan(run, asked);
-        if (!resumed.ok) app.log.error({ run, problem: resumed.problem.message }, "replan-not-resumed");
-      }
+      taking ??= takeOver(app);
+      await taking.start();
     },
 
     async stop() {
       stopping.abort();
-      clearInterval(taking);
-      await looking;
+      await taking?.stop();
       await Promise.all([...inProgress.values(), ...[...pools].map((pool) => pool.stop(0))]);
     },
   };

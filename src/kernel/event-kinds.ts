@@ -105,14 +105,13 @@ export const eventKinds = {
   "run-replan-proposed": "The planner proposed a change of the plan for tasks that failed; a person decides.",
   "run-replan-rejected": "A person rejected a change of the plan that the planner had proposed.",
   "run-replan-started": "A person asked the planner to change the plan for tasks that failed.",
-  "run-taken-over": "Another process executes a run whose process was killed, cut off or stopped. The data has both.",
+  "run-taken-over": "Another process executes or plans a run whose process was killed, cut off or stopped. The data has both.",
   "run-rerun": "A person had a part of a run repeated from a task. The data has the attempt it starts from.",
   "run-reverted": "A person reverted what a run, a task or a role wrote.",
   "run-setup-started": "A setup of a run started. The data has its commands.",
   "run-setup-finished": "The dependencies of a run were installed or found in the cache, or their setup failed.",
   "run-start": "The execution of a run started or resumed.",
-  "run-wait":
-    "A run waits for something that comes by itself, such as the provider of a model. The data has the reason.",
+  "run-wait": "A run waits, such as for the provider of a model or a server that can plan it. The data has the reason.",
   "run-proceed": "A run goes on after it waited.",
   "run-stop": "The execution of a run stopped. The data has the reason.",
   "schema-changed":

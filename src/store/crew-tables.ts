@@ -427,6 +427,7 @@ export interface PlanChangeRow {
   plan: string | null;
   reason: string | null;
   process: string;
+  process_until: number | null;
   requested_by: string;
   requested_at: string;
   proposed_by: string | null;

@@ -29,6 +29,7 @@ import { teller, watchChanges } from "./postgres/listen.ts";
 import { migratePostgres, recorded } from "./postgres/migrate.ts";
 import { ReadDialect } from "./postgres/read-dialect.ts";
 import { waitForServer } from "./postgres/wait.ts";
+import { retryWindow } from "./retry-window.ts";
 import type { Tables } from "./tables.ts";
 
 type Address = Extract<DatabaseAddress, { engine: "postgres" }>;
@@ -154,7 +155,9 @@ async function inTransaction<T>(
 
 /** Asks on another connection what became of a transaction; the backend may still be committing it. */
 async function isCommitted({ query }: Connections, { began, cause }: LostCommit): Promise<boolean> {
-  const until = performance.now() + outcomeMs;
+  const since = performance.now();
+  const window = retryWindow();
+  const hasTime = () => performance.now() - since <= (window?.signal.aborted === false ? window.ms : outcomeMs);
   for (let trouble = cause; ; ) {
     const found = await outcomeOf(query, began).catch((error: unknown) => {
       trouble = error;
@@ -163,7 +166,7 @@ async function isCommitted({ query }: Connections, { began, cause }: LostCommit)
     if (found?.status === "aborted") return false;
     // After a failover that lost commits, the new primary gives their ids to other transactions.
     if (found?.status === "committed" && found.timeline === (began.timeline ?? null)) return true;
-    if (found?.status === "committed" || performance.now() > until) throw new UnknownOutcome(trouble);
+    if (found?.status === "committed" || !hasTime()) throw new UnknownOutcome(trouble);
     await sleep(50);
   }
 }

@@ -324,7 +324,7 @@ function WaitingRun({ run }: { run: Run }) {
         </span>
       </p>
       {run.state === "stopped" && <Resume run={run} />}
-      {run.state === "running" && run.reason !== null && (
+      {(run.state === "running" || run.state === "planning") && run.reason !== null && (
         <div className="note waiting-reason">
           <p>
             <strong>{run.stalled ? "The run is stalled:" : "The run waits:"}</strong> <Shown text={run.reason} />

@@ -3,6 +3,7 @@ import { stateOfRun } from "../../store/queries/crew-queue.ts";
 import { runTask } from "../../store/queries/runs.ts";
 import { verdictsOf } from "../../store/queries/verdicts.ts";
 import { checkReady } from "../agent/ready.ts";
+import { keepCarrying, sharedRuns } from "../record/carrier.ts";
 import type { CrewPool, Outcome, Verification, VerifiedTask } from "../record/run-host.ts";
 import type { Crew } from "./crew.ts";
 import { finishShared, personReason } from "./execute.ts";
@@ -29,6 +30,7 @@ export async function openCrewPool(crew: Crew, { by, signal }: Options): Promise
     onEnd: async (task) =>
       void (await finishShared(crew, (await runTask(crew.app.db.read, task))?.run_id, { by, signal })),
   });
+  const lease = keepCarrying(crew.app, sharedRuns(undefined));
   let isStopped = false;
   const scaled = (scale: (n: number) => void) => (n: number) => {
     if (isStopped) return refuse("conflict", "the pool was stopped; open another with workspace.crew()");
@@ -46,6 +48,7 @@ export async function openCrewPool(crew: Crew, { by, signal }: Options): Promise
     async stop(deadlineMs) {
       isStopped = true;
       await pool.stop(deadlineMs);
+      lease.end();
       close();
     },
   };
@@ -88,6 +91,7 @@ export async function verifyCompleted(
     return run !== undefined && (await stateOfRun(app.db.read, run)) !== "running";
   };
   pool.scale(verifiers);
+  const lease = keepCarrying(app, sharedRuns(run));
   try {
     for (;;) {
       const seen = changes.count();
@@ -101,6 +105,7 @@ export async function verifyCompleted(
     }
   } finally {
     await pool.drain();
+    lease.end();
     stages.close();
   }
   // Another process may have been killed after it concluded the last task.

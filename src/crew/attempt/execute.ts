@@ -18,10 +18,12 @@ import { checkReady, executingParts } from "../agent/ready.ts";
 import {
   abandonedRuns,
   type CarrierKind,
+  carriedRun,
   carrierOf,
   isShared,
   keepCarrying,
   leaseEnd,
+  sharedRuns,
   takeOver,
   takeOverMs,
 } from "../record/carrier.ts";
@@ -60,7 +62,7 @@ export async function executeRun(crew: Crew, run: string, options: Options): Pro
 /** Executes a run that this process carries. */
 export async function carryRun(crew: Crew, run: string, options: Options, kind: CarrierKind): Promise<Result<Outcome>> {
   const { app } = crew;
-  const lease = keepCarrying(app, run, carrierOf(kind));
+  const lease = keepCarrying(app, carriedRun(run, "running", carrierOf(kind)));
   const ending: Ending = { ...options, isLost: () => lease.lost.aborted };
   if (options.serving) ending.handOver = lease.handOver;
   const isOver = async () => (await isRunOver(app, run)) || lease.lost.aborted;
@@ -117,6 +119,7 @@ type Started = { ended: Promise<void> };
 
 async function answerUntilOver(crew: Crew, run: string, signal: AbortSignal): Promise<void> {
   const { db } = crew.app;
+  const lease = keepCarrying(crew.app, sharedRuns(run));
   const changes = watchChanges(db);
   const answering = answerQuestions(crew, run, signal);
   try {
@@ -126,6 +129,7 @@ async function answerUntilOver(crew: Crew, run: string, signal: AbortSignal): Pr
       await changes.after(seen, recheckMs, signal);
     }
   } finally {
+    lease.end();
     changes.close();
     await answering.end();
   }
@@ -151,8 +155,7 @@ async function begin(
   const based = await crew.trees.begin(run);
   if (!based.ok) return based;
   await recordWorkspace(app);
-  const carrier_until = kind === "shared" ? null : await leaseEnd(app);
-  const also = { carried_by: carrierOf(kind), carrier_until, ...budget };
+  const also = { carried_by: carrierOf(kind), carrier_until: await leaseEnd(app), ...budget };
   const started = await app.runs.step(run, { type: "start" }, by, also);
   if (!started.ok) return started;
   crew.tell({ kind: "run-started", run, title: started.value.title });
@@ -190,7 +193,8 @@ type Wanted = { run: string | undefined; isCarried(run: string): boolean; kind: 
 /** Adopts the runs that no process executes, as far as this process can: with agents, and with their files. */
 export async function takeOverRuns(crew: Crew, { run, isCarried, kind }: Wanted): Promise<Carried[]> {
   const { app } = crew;
-  const found = (await abandonedRuns(app.db)).filter((one) => (run ?? one.run) === one.run && !isCarried(one.run));
+  const abandoned = await abandonedRuns(app.db, "running");
+  const found = abandoned.filter((one) => (run ?? one.run) === one.run && !isCarried(one.run));
   const taken: Carried[] = [];
   for (const one of found) {
     const ready = checkReady(crew, executingParts);
@@ -289,7 +293,7 @@ function carryAbandoned(crew: Crew, only: string | undefined, options: Options) 
 /** Answers questions, finishes the run, and keeps its lease; the stages run elsewhere. */
 async function carryBeside(crew: Crew, run: string, options: Options): Promise<void> {
   const { app } = crew;
-  const lease = keepCarrying(app, run, carrierOf("worker"));
+  const lease = keepCarrying(app, carriedRun(run, "running", carrierOf("worker")));
   const changes = watchChanges(app.db);
   const until = AbortSignal.any([options.signal, lease.lost]);
   const answering = answerQuestions(crew, run, until);

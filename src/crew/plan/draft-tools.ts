@@ -5,6 +5,7 @@ import { jsonSchema } from "../../kernel/json-schema.ts";
 import { type Operation, operation } from "../../kernel/operation.ts";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
 import type { CrewApp } from "../record/crew-app.ts";
+import { refuseElsewhere } from "../record/elsewhere.ts";
 import { changeDraft, readDraft } from "../record/plan-draft.ts";
 import { dependenciesOf, type PlanTask, plan, planHead, planTask, taskNumber } from "../rules/plan.ts";
 
@@ -106,7 +107,9 @@ const finishPlan = operation({
       );
     const whole = wholePlan({ ...head, tasks });
     if (!whole.ok) return whole;
-    const adopted = await app.runs.adopt(run, whole.value, agent);
+    const adopted = await app.runs.adopt(run, whole.value, agent, undefined, async (_tx, { run: row }) => {
+      return refuseElsewhere(run, row.carriedBy) ?? ok(true);
+    });
     return adopted.ok ? ok({ run, tasks: adopted.value.tasks.length }) : adopted;
   },
 });

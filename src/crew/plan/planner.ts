@@ -27,6 +27,7 @@ import type { Planned, Research } from "../record/run-host.ts";
 import { detectedSetup } from "../record/setup-spec.ts";
 import { surveyOf } from "../record/task-context.ts";
 import { answerTokensOf, boundsFor } from "../rules/breakers.ts";
+import { carryPlanning, type Planning } from "./carry-plan.ts";
 import { draftTools } from "./draft-tools.ts";
 
 const briefBounds = { toolCalls: 5, messages: 15 };
@@ -36,15 +37,12 @@ const planBounds = { toolCalls: 200, messages: 600 };
 export async function planRun(
   crew: Staff,
   { id, request }: { id: string; request: string },
-  how: { brief: boolean; by: string },
-  signal: AbortSignal,
+  { brief, ...how }: Planning & { brief: boolean },
 ): Promise<Result<Planned>> {
   const { app } = crew;
-  const done = await briefAndPlan(crew, id, request, how.brief, signal);
-  if (!done.ok) {
-    await app.runs.step(id, { type: "fail", reason: done.problem.message }, how.by);
-    return refuse("refused", `${done.problem.message} (${id})`, { run: id });
-  }
+  const planning = { ...how, kind: "planner" as const };
+  const done = await carryPlanning(app, id, planning, (signal) => briefAndPlan(crew, id, request, brief, signal));
+  if (!done.ok) return done;
   const tasks = (await app.runs.tasks(id)).map(({ number, task }) => ({ id: task.id, number, title: task.title }));
   return ok({ run: id, chain: app.runs.chainPath(id), tasks });
 }
@@ -53,20 +51,18 @@ export async function planRun(
 export async function researchRun(
   crew: Staff,
   { id, request }: { id: string; request: string },
-  how: { by: string },
-  signal: AbortSignal,
+  how: Planning,
 ): Promise<Result<Research>> {
   const { app } = crew;
-  const prompt = planPrompt(request, null, await surveyOf(app), []);
-  const { commit } = await app.git.head();
-  const agent = { run: id, system: researchInstructions, prompt, tools: [submitResearch], commit };
-  const done = await runPlanner(crew, { ...agent, delivers: "submit_research" }, signal);
-  if (!done.ok) {
-    await app.runs.step(id, { type: "fail", reason: done.problem.message }, how.by);
-    return refuse("refused", `${done.problem.message} (${id})`, { run: id });
-  }
+  const done = await carryPlanning(app, id, { ...how, kind: "researcher" }, async (signal) => {
+    const prompt = planPrompt(request, null, await surveyOf(app), []);
+    const { commit } = await app.git.head();
+    const agent = { run: id, system: researchInstructions, prompt, tools: [submitResearch], commit };
+    return runPlanner(crew, { ...agent, delivers: "submit_research" }, signal);
+  });
+  if (!done.ok) return done;
   // Any process may plan it now.
-  await app.runs.step(id, { type: "reopen" }, how.by, { carried_by: "" });
+  await app.runs.step(id, { type: "reopen" }, how.by, { carried_by: "", carrier_until: null });
   return ok({ run: id, request, findings: (await app.runs.find(id))?.brief ?? "" });
 }
 
@@ -98,7 +94,7 @@ async function briefAndPlan(
 const keptDraft = (message: string, run: string) =>
   `${message}; the tasks that it submitted are kept, continue with: scriptorium plan --resume ${run}`;
 
-type Planning = {
+type Agent = {
   run: string;
   system: string;
   prompt: string;
@@ -111,7 +107,7 @@ type Planning = {
 /** Starts a planner that reads a commit and delivers with one of the tools given. */
 export async function runPlanner(
   crew: Staff,
-  { run, system, prompt, tools, delivers, commit }: Planning,
+  { run, system, prompt, tools, delivers, commit }: Agent,
   signal: AbortSignal,
 ): Promise<Result<true>> {
   const looking = await checkout(crew.app, commit);

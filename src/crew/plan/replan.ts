@@ -7,13 +7,22 @@ import { tasksOfRun } from "../../store/queries/runs.ts";
 import { fromRow, shownState } from "../../tasks/task.ts";
 import { replanInstructions } from "../agent/planner-prompts.ts";
 import type { Staff } from "../agent/staff.ts";
+import { keepCarrying } from "../record/carrier.ts";
 import type { CrewApp } from "../record/crew-app.ts";
 import { failureRecord } from "../record/failure-record.ts";
-import { draftChange, failChange, findChange, freeChange, proposeChange } from "../record/plan-changes.ts";
+import {
+  carriedChange,
+  draftChange,
+  failChange,
+  findChange,
+  freeChange,
+  proposeChange,
+} from "../record/plan-changes.ts";
 import { reportKinds, sectionsText } from "../rules/agent-report.ts";
 import { type PlanTask, taskNumber } from "../rules/plan.ts";
 import type { StoredPlanChange } from "../rules/replan.ts";
 import { type ReplanRecord, replanContext } from "../rules/replan-context.ts";
+import { refuseUnlessOutage } from "./carry-plan.ts";
 import { addPlanTasks, plannerOf } from "./draft-tools.ts";
 import { crewFacts, runPlanner } from "./planner.ts";
 
@@ -21,16 +30,25 @@ import { crewFacts, runPlanner } from "./planner.ts";
 export async function replanRun(
   crew: Staff,
   change: StoredPlanChange,
-  signal: AbortSignal,
+  { signal, serving }: { signal: AbortSignal; serving: boolean },
 ): Promise<Result<StoredPlanChange>> {
   const { app } = crew;
-  const done = await propose(crew, change, signal);
-  const after = await findChange(app, change.id);
-  if (after?.state === "open") return ok(after);
-  const reason = done.ok ? "the planner ended without a proposal" : done.problem.message;
-  if (signal.aborted) await freeChange(app, change.id);
-  else await failChange(app, change.id, reason);
-  return refuse("refused", `run ${change.run_id} could not be replanned: ${reason}`, { change: change.id });
+  const lease = keepCarrying(app, carriedChange(change));
+  try {
+    const done = await propose(crew, change, AbortSignal.any([signal, lease.lost])).catch(
+      refuseUnlessOutage(app, { change: change.id }),
+    );
+    const after = await findChange(app, change.id);
+    if (after?.state === "open") return ok(after);
+    const reason = done.ok ? "the planner ended without a proposal" : done.problem.message;
+    // The next server continues it.
+    if (signal.aborted && serving) await lease.handOver();
+    else if (signal.aborted) await freeChange(app, change);
+    else if (!lease.lost.aborted) await failChange(app, change, reason);
+    return refuse("refused", `run ${change.run_id} could not be replanned: ${reason}`, { change: change.id });
+  } finally {
+    lease.end();
+  }
 }
 
 async function propose(crew: Staff, change: StoredPlanChange, signal: AbortSignal): Promise<Result<true>> {
@@ -40,7 +58,7 @@ async function propose(crew: Staff, change: StoredPlanChange, signal: AbortSigna
   if (!record.ok) return record;
   const commit = (await app.packs.acceptedHere(run)) ?? (await app.git.head()).commit;
   const planning = {
-    ...{ run, commit, delivers: "propose_plan", tools: toolsFor(change.id) },
+    ...{ run, commit, delivers: "propose_plan", tools: toolsFor(change) },
     ...{ system: replanInstructions(await crewFacts(crew)), prompt: replanContext(record.value) },
   };
   return runPlanner(crew, planning, signal);
@@ -82,10 +100,13 @@ async function recordFor(app: CrewApp, change: StoredPlanChange): Promise<Result
   });
 }
 
-const toolsFor = (id: string) =>
-  [addPlanTasks((app, _, change) => draftChange(app, id, change)), proposePlan(id)] as unknown as Operation<CrewApp>[];
+const toolsFor = (change: StoredPlanChange) =>
+  [
+    addPlanTasks((app, _, tasks) => draftChange(app, change, tasks)),
+    proposePlan(change),
+  ] as unknown as Operation<CrewApp>[];
 
-const proposePlan = (id: string) =>
+const proposePlan = (change: StoredPlanChange) =>
   operation({
     name: "propose_plan",
     summary: "Check the changed plan and propose it to a person.",
@@ -122,7 +143,7 @@ const proposePlan = (id: string) =>
     async run(app: CrewApp, { reason, splits }, caller) {
       const planner = plannerOf(caller);
       if (!planner.ok) return planner;
-      const proposed = await proposeChange(app, id, { reason, splits }, planner.value.agent);
+      const proposed = await proposeChange(app, change, { reason, splits }, planner.value.agent);
       return proposed.ok
         ? ok({ status: "proposed" as const, tasks: proposed.value.tasks, message: "recorded; you are done, stop here" })
         : proposed;

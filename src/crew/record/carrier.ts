@@ -1,25 +1,40 @@
 import { processName, processState } from "../../kernel/process-name.ts";
+import { type Result, refuse } from "../../kernel/result.ts";
 import { storeClock } from "../../store/clock.ts";
 import type { RunRow } from "../../store/crew-tables.ts";
 import type { Database, Query } from "../../store/database.ts";
 import { appendEvent } from "../../store/events.ts";
-import { type Carried, carriedRuns, renewCarrier, takeCarrier } from "../../store/queries/crew-queue.ts";
+import {
+  type Carried,
+  carriedRuns,
+  renewCarrier,
+  renewShared,
+  startLeases,
+  takeCarrier,
+} from "../../store/queries/crew-queue.ts";
+import { findRun, lockRun } from "../../store/queries/runs.ts";
+import type { Run, RunStep } from "../rules/run.ts";
 import type { CrewApp } from "./crew-app.ts";
+import { hostOf, isOurs, refuseElsewhere } from "./elsewhere.ts";
 
 /**
- * A run that is executed belongs to one process at a time, its carrier, under a lease. The carrier answers questions,
- * and finishes the run; tasks have claims of their own, so that any process may work on them. When the lease has
- * expired, because the carrier was killed, cut off or handed the run over, another process takes the run over.
+ * A run that is planned or executed, and a change of its plan that is drafted, belong to one process at a time, the
+ * carrier, under a lease. The carrier of an executed run answers questions, and finishes the run; tasks have claims of
+ * their own, so that any process may work on them. When the lease has expired, because the carrier was killed, cut off
+ * or handed the run over, another process takes the run over.
  */
-export type CarrierKind = "server" | "worker" | "command" | "shared";
+export type CarrierKind = "server" | "worker" | "command" | "shared" | "planner" | "researcher";
 
-/** How often a process looks for runs that no process executes. */
+/** How often a process looks for runs that no process carries. */
 export const takeOverMs = 3000;
 
-/** `shared`: no single process executes the run. */
+/** `shared`: no single process executes the run, and each that works on it renews the lease. */
 export const carrierOf = (kind: CarrierKind) => `${processName()}/${kind}`;
 
 export const isShared = (carrier: string) => carrier.endsWith("/shared");
+
+/** A program of the library had something researched, and nobody else knows what it does next. */
+const isResearcher = (carrier: string) => carrier.endsWith("/researcher");
 
 export async function leaseEnd(
   { db, config }: Pick<CrewApp, "db" | "config">,
@@ -28,43 +43,77 @@ export async function leaseEnd(
   return (await storeClock(query, db.engine)) + config.claims.leaseMs;
 }
 
-/** Renews the lease of a run while this process executes it. `signal` aborts when another process has the run. */
-export function keepCarrying(app: CrewApp, run: string, carrier: string) {
+/** What a process carries. */
+export type Burden = {
+  about: { run: string } | { change: string };
+  /** False if this process has it no longer. */
+  renew(tx: Query, until: number): Promise<boolean>;
+  isElsewhere(query: Query): Promise<boolean>;
+};
+
+export const carriedRun = (run: string, state: Carried["state"], carrier: string): Burden => ({
+  about: { run },
+  renew: (tx, until) => renewCarrier(tx, { run, state, carrier }, until),
+  async isElsewhere(query) {
+    const now = await findRun(query, run);
+    return now?.state === state && now.carried_by !== carrier;
+  },
+});
+
+/** A running run that no single process executes; or all of them. */
+export const sharedRuns = (run: string | undefined): Burden => ({
+  about: { run: run ?? "" },
+  async renew(tx, until) {
+    await renewShared(tx, run, until);
+    return true;
+  },
+  isElsewhere: async () => false,
+});
+
+/** Renews a lease while this process carries its burden. `lost` aborts when another process has it. */
+export function keepCarrying(app: CrewApp, { about, renew, isElsewhere }: Burden) {
   const lost = new AbortController();
-  const renew = async () => {
+  const beat = async () => {
     try {
-      const isOurs = await app.db.write(async (tx) => renewCarrier(tx, run, carrier, await leaseEnd(app, tx)));
-      if (!isOurs && (await stateAndCarrier(app, run, carrier))) lost.abort();
+      const isRenewed = await app.db.write(async (tx) => renew(tx, await leaseEnd(app, tx)));
+      if (!isRenewed && (await isElsewhere(app.db.read))) lost.abort();
     } catch (error) {
       // The database may answer again before the lease runs out.
-      app.log.warn({ run, error: String(error) }, "run-lease-not-renewed");
+      app.log.warn({ ...about, error: String(error) }, "lease-not-renewed");
     }
   };
-  const heart = setInterval(() => void renew(), app.config.claims.leaseMs / 3);
+  const heart = setInterval(() => void beat(), app.config.claims.leaseMs / 3);
   return {
     lost: lost.signal,
     end: () => clearInterval(heart),
-    /** Lets the next process take the run over at once. */
-    handOver: () => app.db.write((tx) => renewCarrier(tx, run, carrier, 0)),
+    /** Lets the next process take over at once. */
+    handOver: () => app.db.write((tx) => renew(tx, 0)),
   };
 }
 
-/** True if another process carries the running run. */
-async function stateAndCarrier({ db }: CrewApp, run: string, carrier: string): Promise<boolean> {
-  const now = (await carriedRuns(db.read)).find((one) => one.run === run);
-  return now !== undefined && now.carrier !== carrier;
+type Lease = { carrier: string; until: number | null };
+
+/** True if nobody carries it: its lease has expired, or its process is gone from this machine. */
+export const isAbandoned = ({ carrier, until }: Lease, now: number) =>
+  (until !== null && until < now) || (!isShared(carrier) && processState(carrier) === "gone");
+
+/**
+ * Earlier versions recorded no lease. Their process may be alive on another machine, so that it keeps for an hour what
+ * it carries.
+ */
+const unrecordedMs = 60 * 60_000;
+
+export async function recordLeases({ db }: Pick<CrewApp, "db">): Promise<void> {
+  await db.write(async (tx) => startLeases(tx, (await storeClock(tx, db.engine)) + unrecordedMs));
 }
 
-/** True if nobody executes the run: its lease has expired, or its process is gone from this machine. */
-const isAbandoned = ({ carrier, until }: Pick<Carried, "carrier" | "until">, now: number) =>
-  !isShared(carrier) && ((until !== null && until < now) || processState(carrier) === "gone");
-
-/** The running runs that another process may take over. */
-export async function abandonedRuns(db: Pick<Database, "read" | "engine">): Promise<Carried[]> {
-  const carried = await carriedRuns(db.read);
+/** The runs that another process may execute or plan. */
+export async function abandonedRuns(db: Database, state: Carried["state"]): Promise<Carried[]> {
+  const carried = (await carriedRuns(db.read)).filter((one) => one.state === state);
   if (carried.length === 0) return [];
+  if (carried.some(({ until }) => until === null)) await recordLeases({ db });
   const now = await storeClock(db.read, db.engine);
-  return carried.filter((one) => isAbandoned(one, now));
+  return carried.filter((one) => isAbandoned(one, now) && !isResearcher(one.carrier));
 }
 
 /** False if another process was faster. */
@@ -78,17 +127,54 @@ export const takeOver = (app: CrewApp, read: Carried, carrier: string): Promise<
     return true;
   });
 
-/** Says why a run that should be running is not. */
+/** Lets this process plan a run; refused while a planner works on it, here or elsewhere. */
+export async function beginPlanning(
+  app: CrewApp,
+  id: string,
+  by: string,
+  isPlannedHere: () => boolean,
+): Promise<Result<Run>> {
+  const { db } = app;
+  await recordLeases(app);
+  return db.write(async (tx): Promise<Result<Run>> => {
+    const row = await lockRun(tx, db.engine, id);
+    if (row?.state === "planning" && row.carried_by) {
+      const { carried_by: carrier, carrier_until } = row;
+      const until = carrier_until === null ? null : Number(carrier_until);
+      const isPlanned = isOurs(carrier)
+        ? isPlannedHere()
+        : !isAbandoned({ carrier, until }, await storeClock(tx, db.engine));
+      if (isPlanned)
+        return refuse("conflict", `run ${id} is being planned; wait for its plan: scriptorium run show ${id}`);
+    }
+    const also = { carried_by: carrierOf("planner"), carrier_until: await leaseEnd(app, tx) };
+    return app.runs.stepWithin(tx, id, { type: "reopen" }, by, also);
+  });
+}
+
+/** A step of a run that this process carries; refused if another has it. */
+export const stepAsCarrier = (app: CrewApp, run: string, carrier: string, wanted: RunStep, by: string) =>
+  app.db.write(async (tx): Promise<Result<Run>> => {
+    const row = await findRun(tx, run);
+    if (row && row.carried_by !== carrier)
+      return refuseElsewhere(run, row.carried_by) ?? refuse("conflict", `run ${run} is not carried by this process`);
+    return app.runs.stepWithin(tx, run, wanted, by, {});
+  });
+
+/** Says why a run that should be running or planned is not. */
 export const whyStalled =
   (now: number) =>
-  ({ id, state, carried_by: carrier, carrier_until }: RunRow): string | undefined => {
-    if (state !== "running" || carrier === null) return undefined;
+  ({ id, state, reason, carried_by: carrier, carrier_until }: RunRow): string | undefined => {
+    if ((state !== "running" && state !== "planning") || carrier === null || carrier === "") return undefined;
     const until = carrier_until === null ? null : Number(carrier_until);
     if (!isAbandoned({ carrier, until }, now)) return undefined;
     const [, kind = "process"] = /\/(\w+)$/.exec(carrier) ?? [];
-    const ended =
-      until === 0
-        ? "the last one handed it over"
-        : `the last one, a ${kind} on ${carrier.split(":")[0]}, is gone or was cut off`;
-    return `no process executes it: ${ended}. The next scriptorium serve or work goes on; or here: scriptorium run resume ${id}`;
+    const last = isShared(carrier) ? "the last that worked on it" : `the last one, a ${kind} on ${hostOf(carrier)},`;
+    const ended = until === 0 ? "the last one handed it over" : `${last} is gone or was cut off`;
+    if (state === "running")
+      return `no process executes it: ${ended}. The next scriptorium serve or work goes on; or here: scriptorium run resume ${id}`;
+    const here = `scriptorium plan --resume ${id}`;
+    if (isResearcher(carrier)) return `no process researches it: ${ended}. To plan it without findings: ${here}`;
+    const cannot = reason === null ? "" : `. A server could not plan it: ${reason}`;
+    return `no process plans it: ${ended}${cannot}. The next scriptorium serve goes on; or here: ${here}`;
   };

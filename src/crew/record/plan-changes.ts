@@ -1,5 +1,5 @@
-import { processName, processState } from "../../kernel/process-name.ts";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
+import { storeClock } from "../../store/clock.ts";
 import type { PlanChangeRow } from "../../store/crew-tables.ts";
 import type { Query } from "../../store/database.ts";
 import { appendEvent, type NewEvent } from "../../store/events.ts";
@@ -19,6 +19,7 @@ import { byNumber, type PlanTask } from "../rules/plan.ts";
 import { planDiff, type Standing } from "../rules/plan-change.ts";
 import { planChangeFrom, replanned, type Split, type StoredPlanChange } from "../rules/replan.ts";
 import { type Run, runFrom } from "../rules/run.ts";
+import { type Burden, carrierOf, isAbandoned, leaseEnd, recordLeases } from "./carrier.ts";
 import type { CrewApp } from "./crew-app.ts";
 import { moving } from "./deps.ts";
 
@@ -37,18 +38,36 @@ export const currentChange = async ({ db }: Pick<CrewApp, "db">, run: string) =>
 export const openChanges = async ({ db }: Pick<CrewApp, "db">) =>
   (await planChangesIn(db.read, "open")).map(({ title, ...row }) => ({ ...planChangeFrom(row), title }));
 
-const server = "server";
-
-/** Changes that a server of this machine was having drafted when it was killed. */
-export const cutOffChanges = async ({ db }: Pick<CrewApp, "db">) =>
-  (await planChangesIn(db.read, "drafting"))
-    .filter(({ process }) => process.endsWith(`/${server}`) && processState(process) === "gone")
-    .map(({ run_id: run, requested_by: by, message, tasks }) => ({
-      ...{ run, by, message },
+/** Changes whose planner another process may continue. One that a person interrupted waits for them. */
+export async function abandonedChanges({ db }: Pick<CrewApp, "db">) {
+  const drafting = (await planChangesIn(db.read, "drafting")).filter(({ process }) => process !== "");
+  if (drafting.length === 0) return [];
+  if (drafting.some(({ process_until }) => process_until === null)) await recordLeases({ db });
+  const now = await storeClock(db.read, db.engine);
+  return drafting
+    .filter((row) => isAbandoned(leaseOf(row), now))
+    .map(({ id, run_id: run, requested_by: by, message, tasks }) => ({
+      ...{ id, run, by, message },
       tasks: parseJsonOr<string[]>(tasks, []),
     }));
+}
 
-type Wanted = { run: string; tasks: string[]; message: string | null; by: string; serving: boolean };
+const leaseOf = ({ process, process_until: until }: PlanChangeRow) => ({
+  carrier: process,
+  until: until === null ? null : Number(until),
+});
+
+/** A change that this process is drafting. */
+export const carriedChange = ({ id, process }: StoredPlanChange): Burden => ({
+  about: { change: id },
+  renew: (tx, process_until) => updatePlanChange(tx, id, ["drafting"], { process_until }, process),
+  async isElsewhere(query) {
+    const now = await findPlanChange(query, id);
+    return now?.state === "drafting" && now.process !== process;
+  },
+});
+
+type Wanted = { run: string; tasks: string[]; message: string | null; by: string };
 
 /**
  * Starts a change of the plan for failed tasks. It replaces one that waits for a person; one that a killed process was
@@ -56,9 +75,10 @@ type Wanted = { run: string; tasks: string[]; message: string | null; by: string
  */
 export async function beginChange(
   app: CrewApp,
-  { run, tasks, message, by, serving }: Wanted,
+  { run, tasks, message, by }: Wanted,
 ): Promise<Result<StoredPlanChange>> {
   const { db } = app;
+  await recordLeases(app);
   return db.write(async (tx): Promise<Result<StoredPlanChange>> => {
     const row = await lockRun(tx, db.engine, run);
     if (!row) return noSuch(tx, "run", run);
@@ -67,19 +87,20 @@ export async function beginChange(
       return refuse("conflict", `run ${run} is ${row.state}; only a stopped or failed run can be replanned`);
     const wanted = await tasksToReplan(tx, run, tasks);
     if (!wanted.ok) return wanted;
-    const process = `${processName()}/${serving ? server : "command"}`;
+    const held = { process: carrierOf("planner"), process_until: await leaseEnd(app, tx) };
     const before = await currentPlanChange(tx, run);
-    if (before?.state === "drafting" && isBeingDrafted(before, app.now()))
+    if (before?.state === "drafting" && (await isBeingDrafted(tx, db.engine, before)))
       return refuse("conflict", `run ${run} is being replanned (${before.id}); wait for its proposal`);
     const at = app.now().toISOString();
     const isSame = before?.state === "drafting" && before.base_hash === row.plan_hash;
     if (before && isSame && before.tasks === JSON.stringify(wanted.value)) {
-      await updatePlanChange(tx, before.id, ["drafting"], { process, message: message ?? before.message });
-      return ok(planChangeFrom({ ...before, process, message: message ?? before.message }));
+      const set = { ...held, message: message ?? before.message };
+      await updatePlanChange(tx, before.id, ["drafting"], set);
+      return ok(planChangeFrom({ ...before, ...set }));
     }
     if (before) await updatePlanChange(tx, before.id, ["drafting", "open"], { state: "superseded", decided_at: at });
     const made: PlanChangeRow = {
-      ...{ id: app.newId("change"), run_id: run, state: "drafting", base_hash: row.plan_hash ?? "", message, process },
+      ...{ id: app.newId("change"), run_id: run, state: "drafting", base_hash: row.plan_hash ?? "", message, ...held },
       ...{ tasks: JSON.stringify(wanted.value), draft: JSON.stringify(plan.tasks), plan: null, reason: null },
       ...{ requested_by: by, requested_at: at, proposed_by: null, proposed_at: null },
       ...{ decided_by: null, decided_at: null, note: null },
@@ -90,18 +111,12 @@ export async function beginChange(
   });
 }
 
-/** How long a process of another machine, whose state is unknown here, keeps a change that it began. */
-const takenOverMs = 60 * 60_000;
-
-function isBeingDrafted({ process, requested_at }: PlanChangeRow, now: Date): boolean {
-  if (process === "") return false;
-  const state = processState(process);
-  return state === "running" || (state === "unknown" && now.getTime() - Date.parse(requested_at) < takenOverMs);
-}
+const isBeingDrafted = async (tx: Query, engine: CrewApp["db"]["engine"], row: PlanChangeRow): Promise<boolean> =>
+  row.process !== "" && !isAbandoned(leaseOf(row), await storeClock(tx, engine));
 
 /** Frees a change whose planner was interrupted; the next request continues from its draft. */
-export const freeChange = ({ db }: CrewApp, id: string) =>
-  db.write((tx) => updatePlanChange(tx, id, ["drafting"], { process: "" }));
+export const freeChange = ({ db }: CrewApp, { id, process }: StoredPlanChange) =>
+  db.write((tx) => updatePlanChange(tx, id, ["drafting"], { process: "" }, process));
 
 /** The tasks named, or all that failed. Accepted work and work in progress cannot be replanned. */
 async function tasksToReplan(tx: Query, run: string, named: string[]): Promise<Result<string[]>> {
@@ -132,30 +147,31 @@ async function tasksToReplan(tx: Query, run: string, named: string[]): Promise<R
 /** Stores tasks that are valid by themselves, and removes others from the draft. */
 export async function draftChange(
   app: CrewApp,
-  id: string,
+  { id, process }: Pick<StoredPlanChange, "id" | "process">,
   { tasks, removed }: { tasks: PlanTask[]; removed: string[] },
 ): Promise<Result<PlanTask[]>> {
   return app.db.write(async (tx): Promise<Result<PlanTask[]>> => {
     const row = await findPlanChange(tx, id);
-    if (row?.state !== "drafting") return over(id, row);
+    if (row?.state !== "drafting" || row.process !== process) return over(id, row);
     const numbers = new Set([...tasks.map(({ number }) => number), ...removed]);
     const kept = planChangeFrom(row).draft.filter(({ number }) => !numbers.has(number));
     const draft = [...kept, ...tasks].sort(byNumber);
-    return (await updatePlanChange(tx, id, ["drafting"], { draft: JSON.stringify(draft) })) ? ok(draft) : over(id, row);
+    const isSaved = await updatePlanChange(tx, id, ["drafting"], { draft: JSON.stringify(draft) }, process);
+    return isSaved ? ok(draft) : over(id, row);
   });
 }
 
 /** Submits the drafted plan: it waits for a person. */
 export async function proposeChange(
   app: CrewApp,
-  id: string,
+  { id, process }: Pick<StoredPlanChange, "id" | "process">,
   { reason, splits }: { reason: string; splits: Split[] },
   by: string,
 ): Promise<Result<{ tasks: number }>> {
   const { db } = app;
   return db.write(async (tx): Promise<Result<{ tasks: number }>> => {
     const row = await findPlanChange(tx, id);
-    if (row?.state !== "drafting") return over(id, row);
+    if (row?.state !== "drafting" || row.process !== process) return over(id, row);
     const run = await lockRun(tx, db.engine, row.run_id);
     const before = run && runFrom(run).plan;
     if (!run || !before || run.plan_hash !== row.base_hash) return planMoved(row);
@@ -165,7 +181,7 @@ export async function proposeChange(
     if (!made.ok) return made;
     const { plan, change } = made.value;
     const set = { plan: JSON.stringify(plan), reason, proposed_by: by, proposed_at: app.now().toISOString() };
-    if (!(await updatePlanChange(tx, id, ["drafting"], { state: "open", ...set }))) return over(id, row);
+    if (!(await updatePlanChange(tx, id, ["drafting"], { state: "open", ...set }, process))) return over(id, row);
     const told = { changed: change.changed.map(numberOf), added: change.added.map(numberOf), removed: change.removed };
     await event(tx, app, by, "run-replan-proposed", row, { ...told, reason });
     return ok({ tasks: plan.tasks.length });
@@ -173,12 +189,11 @@ export async function proposeChange(
 }
 
 /** Ends a change without a proposal. */
-export const failChange = ({ db, now }: CrewApp, id: string, reason: string) =>
-  db.write((tx) =>
-    updatePlanChange(tx, id, ["drafting"], {
-      ...{ state: "failed", reason: reason.slice(0, 2000), decided_at: now().toISOString() },
-    }),
-  );
+export const failChange = ({ db, now }: CrewApp, { id, process }: StoredPlanChange, reason: string) =>
+  db.write((tx) => {
+    const set = { state: "failed" as const, reason: reason.slice(0, 2000), decided_at: now().toISOString() };
+    return updatePlanChange(tx, id, ["drafting"], set, process);
+  });
 
 export type Confirmed = { run: Run; diff: string; reopened: string[] };
 

@@ -6,6 +6,7 @@ import { deleteDraftTasks, draftOf, saveDraftTasks } from "../../store/queries/p
 import { lockRun } from "../../store/queries/runs.ts";
 import { byNumber, type PlanTask } from "../rules/plan.ts";
 import type { CrewApp } from "./crew-app.ts";
+import { refuseElsewhere } from "./elsewhere.ts";
 
 /** The tasks that a planner has submitted so far, in the order of the plan. */
 export async function readDraft({ db }: Pick<CrewApp, "db">, run: string): Promise<PlanTask[]> {
@@ -25,6 +26,8 @@ export function changeDraft(
     if (!row) return noSuch(tx, "run", run);
     if (row.state !== "planning")
       return refuse("conflict", `run ${run} is ${row.state}; tasks can only be submitted while it is planned`);
+    const elsewhere = refuseElsewhere(run, row.carried_by);
+    if (elsewhere) return elsewhere;
     const at = app.now().toISOString();
     await saveDraftTasks(
       tx,

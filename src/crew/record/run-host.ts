@@ -116,6 +116,7 @@ export type News = {
     | "run-started"
     | "run-taken-over"
     | "run-waits"
+    | "database-lost"
     | "plan-changed"
     | "setup-started"
     | "setup-finished"
@@ -135,6 +136,7 @@ export type News = {
     | "agent-reminded"
     | "model-retry"
     | "model-not-used";
+  /** Empty for news of all runs. */
   run: string;
   task?: string;
   number?: string;

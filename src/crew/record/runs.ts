@@ -30,6 +30,7 @@ import { dependenciesOf, type Plan, type PlanTask, planHash } from "../rules/pla
 import { planChange, planDiff } from "../rules/plan-change.ts";
 import { pauseReason, type Run, type RunStep, runFrom, runTransition } from "../rules/run.ts";
 import { type CrewDeps, moving } from "./deps.ts";
+import { refuseElsewhere } from "./elsewhere.ts";
 import { putFile } from "./put-file.ts";
 
 export type PlannedTask = { id: string; number: string; title: string };
@@ -46,8 +47,8 @@ export function runStore(deps: CrewDeps) {
   const folder = (run: string) => join(root, "runs", run);
   const chainPath = (run: string) => join(folder(run), chainName);
 
-  /** `carrier` is the process that plans it. */
-  async function create(request: string, by: string, carrier: string | null = null): Promise<Run> {
+  /** `also` names the process that plans it, and its lease. */
+  async function create(request: string, by: string, also: Also = {}): Promise<Run> {
     const at = stamp();
     const row: RunRow = {
       id: newId("run"),
@@ -66,8 +67,9 @@ export function runStore(deps: CrewDeps) {
       started_at: null,
       ended_at: null,
       version: 1,
-      carried_by: carrier,
+      carried_by: null,
       carrier_until: null,
+      ...also,
     };
     await db.write(async (tx) => {
       await insertRun(tx, row);
@@ -139,6 +141,8 @@ export function runStore(deps: CrewDeps) {
       if (!row) return noSuch(tx, "run", id);
       if (row.state !== "planning")
         return refuse("conflict", `run ${id} is ${row.state}; a brief can only be written before the plan`);
+      const elsewhere = refuseElsewhere(id, row.carried_by);
+      if (elsewhere) return elsewhere;
       if (!(await saveRun(tx, row, { brief }))) return busy(id);
       await appendEvent(tx, { at: stamp(), actor: by, kind: "run-briefed", subject: `run:${id}`, data: { brief } });
       return ok(runFrom({ ...row, brief }));

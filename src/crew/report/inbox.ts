@@ -60,7 +60,7 @@ export const inbox = operation({
         runLine.extend({
           reason: z.string().nullable(),
           stopped_by: stoppedBy,
-          stalled: z.boolean().describe("True if no process executes the run, although it is running"),
+          stalled: z.boolean().describe("True if no process executes or plans the run, although it is running or being planned"),
           budget,
           questions: z.array(question),
         }),

@@ -12,6 +12,7 @@ import { type Plan, plan as planSchema } from "./plan.ts";
  *
  *   completed ──overturn──▶ failed, when one of its tasks turns out to be wrong
  *   failed without a plan ──reopen──▶ planning, with the tasks that its planner had submitted
+ *   planning ──wait──▶ planning, when no process plans it and a server says why it cannot
  */
 export type RunState = RunRow["state"];
 
@@ -65,7 +66,7 @@ export type Run = {
 };
 
 const leadsTo: Record<RunState, Partial<Record<RunStep["type"], RunState>>> = {
-  planning: { plan: "planned", reopen: "planning", fail: "failed", cancel: "cancelled" },
+  planning: { plan: "planned", reopen: "planning", wait: "planning", fail: "failed", cancel: "cancelled" },
   planned: { plan: "planned", start: "running", cancel: "cancelled" },
   running: {
     start: "running",

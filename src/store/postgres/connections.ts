@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { statementNames } from "../prepared.ts";
+import { type RetryWindow, retryWindow } from "../retry-window.ts";
 import type { PostgresAddress } from "./address.ts";
 import { HostClient, hostList } from "./client.ts";
 import {
@@ -150,6 +151,7 @@ function openOutage(wanted: Wanted) {
   let failures = 0;
   let latest = new Error("the database server is not reachable");
   let attempt: Promise<void> | undefined;
+  const told = new Set<RetryWindow>();
 
   async function tryHosts(): Promise<void> {
     await sleep(backoffMs(failures));
@@ -170,16 +172,22 @@ function openOutage(wanted: Wanted) {
     begins(error: Error) {
       latest = error;
       failures = 0;
+      if (since === undefined) told.clear();
       since ??= performance.now();
     },
-    /** Resolves when a connection works again; throws once the outage lasts longer than calls wait. */
+    /** Resolves when a connection works again; throws once the outage lasts longer than the call waits. */
     async end(): Promise<void> {
+      const window = retryWindow();
       for (;;) {
         attempt ??= tryHosts();
         await attempt;
         if (since === undefined) return;
         if (!isLost(latest)) throw latest;
-        if (performance.now() - since > limits.retryMs) throw new DatabaseUnavailable(latest);
+        const lastedMs = performance.now() - since;
+        if (lastedMs <= limits.retryMs) continue;
+        if (!window || window.signal.aborted || lastedMs > window.ms) throw new DatabaseUnavailable(latest);
+        if (!told.has(window)) window.onWait();
+        told.add(window);
       }
     },
   };

@@ -149,45 +149,81 @@ export const runningRuns = async (query: Query): Promise<string[]> =>
     (row) => row.id,
   );
 
-/** The process that executes a running run. `until`: the end of its lease; null for a run that nobody owns. */
-export type Carried = { run: string; by: string; carrier: string; until: number | null };
+/** The process that executes or plans a run. `until`: the end of its lease; null while none is recorded. */
+export type Carried = {
+  run: string;
+  state: "running" | "planning";
+  by: string;
+  carrier: string;
+  until: number | null;
+};
 
-/** Running runs with their creator and the process that executes them. */
+/** Runs that are executed or planned, with their creator and the process that does it. */
 export const carriedRuns = async (query: Query): Promise<Carried[]> => {
   const rows = await query
     .selectFrom("runs")
-    .select(["id", "created_by", "carried_by", "carrier_until"])
-    .where("state", "=", "running")
-    .where("carried_by", "is not", null)
+    .select(["id", "state", "created_by", "carried_by", "carrier_until"])
+    .where("state", "in", ["running", "planning"])
+    .where("carried_by", "<>", "")
     .orderBy("created_at")
     .execute();
-  return rows.map(({ id, created_by: by, carried_by, carrier_until: until }) => ({
-    ...{ run: id, by, carrier: carried_by ?? "" },
+  return rows.map(({ id, state, created_by: by, carried_by, carrier_until: until }) => ({
+    ...{ run: id, state: state as Carried["state"], by, carrier: carried_by ?? "" },
     until: until === null ? null : Number(until),
   }));
 };
 
-/** Renews a carrier's lease, or ends it with 0; false if another process has the run, or it is not running. */
-export async function renewCarrier(tx: Query, run: string, carrier: string, until: number): Promise<boolean> {
+type Held = Pick<Carried, "run" | "state" | "carrier">;
+
+/** Renews a carrier's lease, or ends it with 0; false if another process has the run, or its state is another. */
+export async function renewCarrier(tx: Query, { run, state, carrier }: Held, until: number): Promise<boolean> {
   const { numUpdatedRows } = await tx
     .updateTable("runs")
     .set({ carrier_until: until })
     .where("id", "=", run)
     .where("carried_by", "=", carrier)
-    .where("state", "=", "running")
+    .where("state", "=", state)
     .executeTakeFirst();
   return Number(numUpdatedRows) === 1;
 }
+
+/** Renews the leases of running runs that no single process executes: of one, or of all. */
+export const renewShared = (tx: Query, run: string | undefined, until: number) =>
+  tx
+    .updateTable("runs")
+    .set({ carrier_until: until })
+    .where("state", "=", "running")
+    .where("carried_by", "like", "%/shared")
+    .$if(run !== undefined, (q) => q.where("id", "=", run ?? ""))
+    .execute();
 
 /** Takes a run over from the carrier that was read; false if it was renewed or taken over since. */
 export async function takeCarrier(tx: Query, read: Carried, carrier: string, until: number): Promise<boolean> {
   const { numUpdatedRows } = await tx
     .updateTable("runs")
-    .set({ carried_by: carrier, carrier_until: until })
+    .set({ carried_by: carrier, carrier_until: until, reason: null })
     .where("id", "=", read.run)
     .where("carried_by", "=", read.carrier)
     .where("carrier_until", read.until === null ? "is" : "=", read.until)
-    .where("state", "=", "running")
+    .where("state", "=", read.state)
     .executeTakeFirst();
   return Number(numUpdatedRows) === 1;
+}
+
+/** Records leases for what processes of earlier versions carry without one. */
+export async function startLeases(tx: Query, until: number): Promise<void> {
+  await tx
+    .updateTable("runs")
+    .set({ carrier_until: until })
+    .where("state", "in", ["running", "planning"])
+    .where("carried_by", "<>", "")
+    .where("carrier_until", "is", null)
+    .execute();
+  await tx
+    .updateTable("plan_changes")
+    .set({ process_until: until })
+    .where("state", "=", "drafting")
+    .where("process", "<>", "")
+    .where("process_until", "is", null)
+    .execute();
 }

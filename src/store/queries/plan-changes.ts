@@ -15,18 +15,20 @@ export const currentPlanChange = (query: Query, run: string): Promise<PlanChange
     .where("state", "in", ["drafting", "open"])
     .executeTakeFirst();
 
-/** Saves a change that is still in one of these states; false if it is not. */
+/** Saves a change that is still in one of these states, and drafted by `process` if given; false if it is not. */
 export async function updatePlanChange(
   tx: Query,
   id: string,
   from: PlanChangeRow["state"][],
   set: Partial<PlanChangeRow>,
+  process?: string,
 ): Promise<boolean> {
   const { numUpdatedRows } = await tx
     .updateTable("plan_changes")
     .set(set)
     .where("id", "=", id)
     .where("state", "in", from)
+    .$if(process !== undefined, (q) => q.where("process", "=", process ?? ""))
     .executeTakeFirst();
   return Number(numUpdatedRows) === 1;
 }

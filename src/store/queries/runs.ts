@@ -177,7 +177,7 @@ export async function runsThatWait(
     query
       .selectFrom("runs")
       .selectAll()
-      .where("state", "in", ["running", "stopped"])
+      .where("state", "in", ["planning", "running", "stopped"])
       .orderBy("created_at", "desc")
       .orderBy("id", "desc")
       .execute(),
@@ -203,7 +203,10 @@ export async function runsThatWait(
           ...{ answer: null, answered_by: null },
         })),
     }))
-    .filter(({ run, questions }) => run.reason !== null || questions.length > 0);
+    .filter(
+      ({ run, isStalled, questions }) =>
+        isStalled || questions.length > 0 || (run.state !== "planning" && run.reason !== null),
+    );
 }
 
 export type RecordedMerge = { into: string; accepted: string; commit: string; squash: boolean };
