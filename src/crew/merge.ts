@@ -106,13 +106,14 @@ export async function acceptedWork(app: CrewApp, id: string): Promise<Result<Acc
   if (run.state === "planning" || run.state === "planned" || run.state === "running")
     return refuse("conflict", `run ${id} is ${run.state}; its work can be merged when it has stopped or ended`);
   const { finishRerun } = await import("./attempt/finish-rerun.ts");
-  await finishRerun(app, id);
+  const repeated = await finishRerun(app, id);
+  if (!repeated.ok) return repeated;
   const branch = acceptedBranch(id);
   const { packs } = app;
-  if (packs.isOn()) {
-    const there = await packs.accepted(id, { setBranch: await packs.hasAccepted(id) });
-    if (!there.ok) return there;
-  }
+  const there = packs.isOn()
+    ? await packs.accepted(id, { setBranch: await packs.hasAccepted(id) })
+    : await packs.follow(id);
+  if (!there.ok) return there;
   const accepted = await app.git.commitAt(`refs/heads/${branch}`);
   return accepted
     ? ok({ run, branch, accepted })
