@@ -83,14 +83,17 @@ export const mergeRun = operation({
   },
 });
 
-/** Records a merge that was interrupted after the branch moved: its commit names the run. */
+/**
+ * Records a merge that was interrupted after the branch moved: its commit names the run and the accepted work. Those of
+ * accepted tasks, which are on the branch after a person's own fast-forward, name the run alone.
+ */
 async function recordInterrupted(
   { db, git }: CrewApp,
   run: string,
   into: string,
   record: (commit: string, files: number) => Promise<unknown>,
 ): Promise<void> {
-  const commit = await git.lastCommit("--first-parent", "--grep", `^Run: ${run}$`, into, "--");
+  const commit = await git.lastCommit("--first-parent", "--all-match", "--grep", `^Run: ${run}$`, "--grep", "^Accepted: ", into, "--");
   if (!commit) return;
   if ((await mergeEvents(db.read, run)).some(({ data }) => data.commit === commit)) return;
   const files = await git.list(["diff-tree", "-r", "-z", "--no-renames", "--name-only", `${commit}^1`, commit]);

@@ -7,7 +7,7 @@ import { failedAfterMerge, type MergeCheck, mergeChecks } from "../rules/merge-c
 import type { Candidate, Merged } from "./accepted.ts";
 import { deskAt, mergeMessage } from "./attempt.ts";
 import { checkout } from "./checkout.ts";
-import { runChecks } from "./checks.ts";
+import { callCommands, runChecks } from "./checks.ts";
 import type { Crew, PassedWork } from "./crew.ts";
 
 /** Work in one batch at most. */
@@ -122,7 +122,9 @@ async function failing(
   const setup = await crew.setups.ensure(wanted, signal);
   if (!setup.ok) return setup;
   const tree = checkout(crew, async () => {
-    const opened = await crew.trees.open(`${name}${ofThisProcess()}`, wanted.commit);
+    const opened = await crew.trees.open(`${name}${ofThisProcess()}`, wanted.commit, {
+      isBare: !callCommands(checks),
+    });
     await crew.trees.install(opened, setup.value);
     return opened;
   });

@@ -59,7 +59,12 @@ export function worktrees({ git, packs: given, folder: home, guarded, author }: 
   const stored = () => (given?.isOn() ? given : undefined);
   const branch = acceptedWork({ git, packs: given, author });
 
-  async function open(name: string, commit: string, branch?: string): Promise<Worktree> {
+  /** `isBare`: without a repository for git in the sandbox, where no agent and no command of a plan runs. */
+  async function open(
+    name: string,
+    commit: string,
+    { branch, isBare = false }: { branch?: string; isBare?: boolean } = {},
+  ): Promise<Worktree> {
     const folder = join(home, name);
     const [{ prefix }, gitDir] = await Promise.all([git.place(), stateOf(name)]);
     await mkdir(home, privateFolder);
@@ -76,7 +81,7 @@ export function worktrees({ git, packs: given, folder: home, guarded, author }: 
     });
     const filtered = await filterFiles(git, { folder, gitDir }, commit);
     const cwd = join(folder, prefix);
-    beside.set(cwd, await newDesk(name, { folder, gitDir }, commit));
+    beside.set(cwd, await newDesk(name, { folder, gitDir }, commit, isBare));
     return {
       folder,
       cwd,
@@ -111,10 +116,16 @@ export function worktrees({ git, packs: given, folder: home, guarded, author }: 
   /** By the workspace inside the checkout. */
   const beside = new Map<string, Beside>();
 
-  async function newDesk(name: string, checkout: { folder: string; gitDir: string }, commit: string): Promise<Beside> {
+  async function newDesk(
+    name: string,
+    checkout: { folder: string; gitDir: string },
+    commit: string,
+    isBare: boolean,
+  ): Promise<Beside> {
     const scratch = join(desks, name);
     await mkdir(scratch, privateFolder);
-    const repository = await privateRepository({ git, checkout, commit, at: join(scratch, "git"), author });
+    const at = join(scratch, "git");
+    const repository = isBare ? undefined : await privateRepository({ git, checkout, commit, at, author });
     const exclude = await excludeText((await git.place()).commonDir);
     return { scratch, exclude, ...(repository ? { repository } : {}) };
   }
