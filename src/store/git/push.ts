@@ -53,7 +53,7 @@ async function foreignSettings(options: Options): Promise<string[]> {
 export async function replacedByPush(options: Options, remote: Remote, branch: string): Promise<string | undefined> {
   if ((await foreignSettings(options)).length > 0) return undefined;
   const ref = `refs/heads/${branch}`;
-  const args = ["-c", "core.abbrev=64", "push", ...pushing, "--dry-run", remote.name, `+${ref}:${ref}`];
+  const args = ["-c", "core.abbrev=no", "push", ...pushing, "--dry-run", remote.name, `+${ref}:${ref}`];
   const { stdout } = await git(args, options, previewMs);
   return /^\+\t\S+\t([0-9a-f]{40,64})\.\.\./m.exec(stdout)?.[1];
 }
