@@ -215,8 +215,8 @@ describe("S4, T32: filters and the files of agents", () => {
     });
     rmSync(log, { force: true });
     const tree = await trees.open("1.1", (await git.head()).commit ?? "", {
-        branch: "scriptorium/run-1/task-1.1/attempt-1-1",
-      });
+      branch: "scriptorium/run-1/task-1.1/attempt-1-1",
+    });
     expect(readFileSync(join(tree.folder, "src/code.txt"), "utf8")).toBe(code);
     expect(unwrap(await trees.collect(tree, tree.base, "w")).files).toEqual([]);
     writeFileSync(join(tree.folder, "src/code.txt"), "changed\n");

@@ -300,7 +300,10 @@ describe("O11: opening the accepted work as a pull request", () => {
     expect(preview.stdout).toContain(`replaces ${before.slice(0, 12)} on origin`);
     expect(preview.stdout).toContain("- Accept task 1.1: Make a list");
     const refused = await pr([], { PATH: gh.PATH });
-    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("as after a rerun; nothing was pushed")]);
+    expect([refused.code, refused.stderr]).toEqual([
+      1,
+      expect.stringContaining("as after a rerun; nothing was pushed"),
+    ]);
     expect(refused.stderr).toContain("--force-with-lease");
     expect(gitIn(bare)("rev-parse", acceptedBranch(run))).toBe(before);
 

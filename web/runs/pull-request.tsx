@@ -71,7 +71,11 @@ export function PullRequestDialog({ run, onClose }: Props) {
                 open.mutate({ id: run, draft, replace: preview.replaces?.commit, confirm: true });
               }}
             >
-              {preview.replaces !== null ? "Replace branch" : preview.program === null ? "Push branch" : "Open pull request"}
+              {preview.replaces !== null
+                ? "Replace branch"
+                : preview.program === null
+                  ? "Push branch"
+                  : "Open pull request"}
             </Button>
           </>
         )}
