@@ -152,7 +152,8 @@ describe.each(engines)("the command line on %s", (engine) => {
     const { root, app, git } = await workspace(engine, url);
     const run = await newRun(app, tasks);
     const points = [
-      ...["crew-collected", "crew-checked", "crew-failed", "crew-merged", "crew-accepted"],
+      // B3: between the transaction that accepts a task and the move of the branch in git.
+      ...["crew-collected", "crew-checked", "crew-failed", "crew-merged", "accept-recorded"],
       ...["crew-report-claimed", "crew-reported"],
     ];
     // Each is one more start of the command: the second engine is killed at the first step and at the merge.

@@ -29,7 +29,7 @@ function repository() {
     author,
   });
   const attempt = async (name: string, from?: string) =>
-    trees.open(name, from ?? (await trees.accepted(run)), attemptBranch(run, name, 1, 1));
+    trees.open(name, from ?? (await trees.accepted(run)), { branch: attemptBranch(run, name, 1, 1) });
   const write = (tree: Worktree, path: string, text: string) => {
     mkdirSync(join(tree.folder, path, ".."), { recursive: true });
     writeFileSync(join(tree.folder, path), text);

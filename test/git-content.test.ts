@@ -214,7 +214,9 @@ describe("S4, T32: filters and the files of agents", () => {
       author: { name: "C", email: "c@d.e" },
     });
     rmSync(log, { force: true });
-    const tree = await trees.open("1.1", (await git.head()).commit ?? "", "scriptorium/run-1/task-1.1/attempt-1-1");
+    const tree = await trees.open("1.1", (await git.head()).commit ?? "", {
+      branch: "scriptorium/run-1/task-1.1/attempt-1-1",
+    });
     expect(readFileSync(join(tree.folder, "src/code.txt"), "utf8")).toBe(code);
     expect(unwrap(await trees.collect(tree, tree.base, "w")).files).toEqual([]);
     writeFileSync(join(tree.folder, "src/code.txt"), "changed\n");

@@ -253,6 +253,20 @@ describe("C4, C6, W7: run rerun, killed", () => {
   });
 });
 
+test("B4: work that is merged before an interrupted rerun set the branch back does not keep the repeated files", async () => {
+  const { git, again, run } = await killedAt("rerun-recorded", ({ run }) => [
+    ...["run", "rerun", run, "--from", "1.1", "--no-start", "--json"],
+  ]);
+  const branch = acceptedBranch(run);
+  // As a process of an older version would merge a kept task.
+  const message = `Accept task 1.3: Do 1.3\n\nRun: ${run}\nTask: task-other\nNumber: 1.3\n`;
+  const other = git("commit-tree", `${branch}^{tree}`, "-p", branch, "-m", message);
+  git("update-ref", `refs/heads/${branch}`, other);
+  expect((await again()).json()).toMatchObject({ rerun: true });
+  expect(git("diff", "--name-only", "main", branch)).toBe("");
+  expect(git("log", "-1", "--format=%s", branch)).toBe("Accept task 1.3: Do 1.3");
+});
+
 describe("C4, O11: run pr, killed", () => {
   test.each(["branch-pushed", "pull-request-opened"])("at %s, is finished by the same command", async (point) => {
     const address = "https://github.example.org/acme/mail.git";
@@ -263,7 +277,7 @@ describe("C4, O11: run pr, killed", () => {
     writeFileSync(gitconfig, `[user]\n\tname = Ada\n[url "${bare}"]\n\tpushInsteadOf = ${address}\n`);
     mkdirSync(join(place, "bin"));
     // As gh does: the second request for a branch is refused with the address of the first.
-    const gh = `#!/bin/sh\nif [ -e ${place}/opened ]; then\n  echo 'a pull request for branch "x" already exists:' >&2; echo ${pull} >&2; exit 1\nfi\necho x >> ${place}/opened\necho ${pull}\n`;
+    const gh = `#!/bin/sh\n[ "$2" = edit ] && exit 0\nif [ -e ${place}/opened ]; then\n  echo 'a pull request for branch "x" already exists:' >&2; echo ${pull} >&2; exit 1\nfi\necho x >> ${place}/opened\necho ${pull}\n`;
     writeFileSync(join(place, "bin/gh"), gh);
     chmodSync(join(place, "bin/gh"), 0o755);
     const env = { GIT_CONFIG_GLOBAL: gitconfig, PATH: [join(place, "bin"), testEnvironment().PATH].join(delimiter) };

@@ -25,19 +25,20 @@ const files = {
   ".gitignore": "runs/\ngenerated-agents/\n.scriptorium/\n*.log\n",
 };
 
+const worker = async ({ number, use }: Scene) => {
+  if (number === "1.1") {
+    await use("write_file", { path: "out/1.1.txt", content: "1.1\n" });
+    await use("write_file", { path: "src/list.txt", content: "one\nTWO\nthree\n" });
+    await use("write_file", { path: "crlf.txt", content: "a\r\nB\r\n" });
+  }
+  await use("submit_output", { output: `made ${number}` });
+  return undefined;
+};
+
 /** A run whose accepted work adds out/1.1.txt and changes two files. */
 async function accepted() {
   const made = await newWorkspace({ config: "crew: { sandbox: none, reports: facts }\n", files });
   const run = await newRun(made.app, [planned("0"), planned("1.1", { title: "Make a list" })]);
-  const worker = async ({ number, use }: Scene) => {
-    if (number === "1.1") {
-      await use("write_file", { path: "out/1.1.txt", content: "1.1\n" });
-      await use("write_file", { path: "src/list.txt", content: "one\nTWO\nthree\n" });
-      await use("write_file", { path: "crlf.txt", content: "a\r\nB\r\n" });
-    }
-    await use("submit_output", { output: `made ${number}` });
-    return undefined;
-  };
   await executed(made.app, run, playing({ worker, qc: passes }));
   return { ...made, run };
 }
@@ -173,6 +174,14 @@ describe("O11: merging the accepted work of a run", () => {
   });
 });
 
+test("B9: a fast-forward by hand is not recorded as a merge by a later caller", async () => {
+  const { app, root, git, run } = await accepted();
+  git("merge", "-q", "--ff-only", acceptedBranch(run));
+  const { stdout } = await scriptorium(["run", "merge", run], { cwd: root });
+  expect(stdout).toBe("main has the accepted work already\n");
+  expect((await allEvents(app)).filter(({ kind }) => kind === "run-merged")).toEqual([]);
+});
+
 /** A folder with a program that records its arguments and input. */
 function fakeProgram(name: string, answer: string) {
   const folder = temporaryFolder();
@@ -254,6 +263,54 @@ describe("O11: opening the accepted work as a pull request", () => {
     ]);
     const without = await pr([], { PATH: testEnvironment().PATH ?? "" });
     expect(without.stdout).toContain("glab is not installed, so open the pull request on its website");
+  });
+
+  test.each([
+    [
+      ...["gh", "https://github.example.org/acme/mail.git", 'a pull request for branch "x" already exists:'],
+      ["pr", "edit"],
+    ],
+    [
+      ...["glab", "git@gitlab.example.org:acme/mail.git", "Another open merge request already exists for this branch"],
+      ["mr", "update"],
+    ],
+  ] as const)("N11: %s updates the text of a pull request that is open already", async (name, remote, said, verb) => {
+    const { app, run, pr } = await withRemote(remote);
+    const answer = `case "$2" in create) echo '${said} https://forge.example.org/7' >&2; exit 1;; esac`;
+    const forge = fakeProgram(name, answer);
+    const done = await pr(["--json"], { PATH: forge.PATH });
+    expect(done.json()).toMatchObject({ pull_request: "https://forge.example.org/7" });
+    expect(done.json<{ message: string }>().message).toContain("its text was updated");
+    const args = forge.args();
+    expect(args.slice(0, 3)).toEqual([...verb, acceptedBranch(run)]);
+    expect(name === "gh" ? forge.input() : args.join("\n")).toContain("# Report: A run");
+    expect((await allEvents(app)).filter(({ kind }) => kind === "run-pushed")).toHaveLength(1);
+  });
+
+  test("B5: after a rerun the push shows what it would replace, and replaces it only with --force-with-lease", async () => {
+    const { app, root, git, run, bare, pr } = await withRemote("https://github.example.org/acme/mail.git");
+    const gh = fakeProgram("gh", "echo https://github.example.org/acme/mail/pull/7");
+    await pr([], { PATH: gh.PATH });
+    const before = git("rev-parse", acceptedBranch(run));
+    await scriptorium(["run", "rerun", run, "--from", "1.1", "--no-start"], { cwd: root });
+    await executed(app, run, playing({ worker, qc: passes }));
+    expect(git("rev-parse", acceptedBranch(run))).not.toBe(before);
+
+    const preview = await pr(["--dry-run"], { PATH: gh.PATH });
+    expect(preview.stdout).toContain(`replaces ${before.slice(0, 12)} on origin`);
+    expect(preview.stdout).toContain("- Accept task 1.1: Make a list");
+    const refused = await pr([], { PATH: gh.PATH });
+    expect([refused.code, refused.stderr]).toEqual([
+      1,
+      expect.stringContaining("as after a rerun; nothing was pushed"),
+    ]);
+    expect(refused.stderr).toContain("--force-with-lease");
+    expect(gitIn(bare)("rev-parse", acceptedBranch(run))).toBe(before);
+
+    const done = await pr(["--force-with-lease"], { PATH: gh.PATH });
+    expect([done.code, done.stdout]).toEqual([0, expect.stringContaining("/pull/7")]);
+    expect(gitIn(bare)("rev-parse", acceptedBranch(run))).toBe(git("rev-parse", acceptedBranch(run)));
+    expect((await pr(["--dry-run"], { PATH: gh.PATH })).stdout).not.toContain("replaces");
   });
 
   test("T14: a program of the repository opens nothing, and settings of its own configuration stop the push", async () => {

@@ -52,8 +52,9 @@ export const pullRequestCommand = (common: () => Common) =>
     .option("--remote <name>", "remote to push to (default: the only one, or origin)")
     .option("--forge <name>", "github or gitlab, if the address of the remote does not tell")
     .option("--draft", "open it as a draft")
+    .option("--force-with-lease", "replace what the remote has on the branch, such as work from before a rerun")
     .option("--dry-run", "only show what would be pushed, and where to")
-    .action((id, { base, remote, forge, draft, dryRun }) =>
+    .action((id, { base, remote, forge, draft, forceWithLease, dryRun }) =>
       withApp(common(), async (app) => {
         const input = { id, base, remote, forge, draft };
         const person = await localPerson(app, common());
@@ -63,15 +64,22 @@ export const pullRequestCommand = (common: () => Common) =>
         // With a token nobody is asked: print the destination before the push.
         if (tokenOf(common())) writeErr(`${pushing(inertly(found.value))}\n`);
         const confirmation = { word: "push", preview: async () => ok({ text: pushing(inertly(found.value)) }) };
-        const pin = { ...input, remote: found.value.remote, confirm: true };
+        const replace = forceWithLease ? found.value.replaces?.commit : undefined;
+        const pin = { ...input, remote: found.value.remote, replace, confirm: true };
         print(common(), await perform(app, common(), openPullRequest, pin, confirmation), ({ message }) => message);
       }),
     );
 
-const pushing = ({ remote, url, branch, base, title, program }: OutputOf<typeof openPullRequest>) =>
+const pushing = ({ remote, url, branch, base, title, program, replaces }: OutputOf<typeof openPullRequest>) =>
   [
     bold(`Push ${branch} to ${remote} (${inert(url)})`),
     program === null
       ? "  no program for pull requests was found; only the branch is pushed"
       : `  ${program} opens a pull request into ${base ?? "the default branch"}: ${title}`,
+    ...(replaces === null
+      ? []
+      : [
+          `  replaces ${replaces.commit.slice(0, 12)} on ${remote}, which the accepted work no longer contains (--force-with-lease)`,
+          ...replaces.commits.map((subject) => `    - ${subject}`),
+        ]),
   ].join("\n");

@@ -92,6 +92,7 @@ type Leftovers = { run: string; branches: string[]; checkouts: string[]; stored:
 async function leftovers({ config, db, git, packs }: CrewApp, run: string, unmerged: boolean): Promise<Leftovers> {
   // The branch of work that was accepted on another machine.
   if (packs.isOn()) await packs.accepted(run, { setBranch: await packs.hasAccepted(run) });
+  else await packs.follow(run);
   const listed = await git.text([
     "for-each-ref",
     "--format=%(refname:short)%00%(worktreepath)",

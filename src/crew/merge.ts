@@ -83,14 +83,17 @@ export const mergeRun = operation({
   },
 });
 
-/** Records a merge that was interrupted after the branch moved: its commit names the run. */
+/**
+ * Records a merge that was interrupted after the branch moved: its commit names the run and the accepted work. Those of
+ * accepted tasks, which are on the branch after a person's own fast-forward, name the run alone.
+ */
 async function recordInterrupted(
   { db, git }: CrewApp,
   run: string,
   into: string,
   record: (commit: string, files: number) => Promise<unknown>,
 ): Promise<void> {
-  const commit = await git.lastCommit("--first-parent", "--grep", `^Run: ${run}$`, into, "--");
+  const commit = await git.lastCommit("--first-parent", "--all-match", "--grep", `^Run: ${run}$`, "--grep", "^Accepted: ", into, "--");
   if (!commit) return;
   if ((await mergeEvents(db.read, run)).some(({ data }) => data.commit === commit)) return;
   const files = await git.list(["diff-tree", "-r", "-z", "--no-renames", "--name-only", `${commit}^1`, commit]);
@@ -106,13 +109,14 @@ export async function acceptedWork(app: CrewApp, id: string): Promise<Result<Acc
   if (run.state === "planning" || run.state === "planned" || run.state === "running")
     return refuse("conflict", `run ${id} is ${run.state}; its work can be merged when it has stopped or ended`);
   const { finishRerun } = await import("./attempt/finish-rerun.ts");
-  await finishRerun(app, id);
+  const repeated = await finishRerun(app, id);
+  if (!repeated.ok) return repeated;
   const branch = acceptedBranch(id);
   const { packs } = app;
-  if (packs.isOn()) {
-    const there = await packs.accepted(id, { setBranch: await packs.hasAccepted(id) });
-    if (!there.ok) return there;
-  }
+  const there = packs.isOn()
+    ? await packs.accepted(id, { setBranch: await packs.hasAccepted(id) })
+    : await packs.follow(id);
+  if (!there.ok) return there;
   const accepted = await app.git.commitAt(`refs/heads/${branch}`);
   return accepted
     ? ok({ run, branch, accepted })

@@ -4,12 +4,27 @@ import { collaborators, operation } from "../kernel/operation.ts";
 import { ok, refuse } from "../kernel/result.ts";
 import { crashPoint } from "../store/disk/crash.ts";
 import { appendEvent } from "../store/events.ts";
-import { findRemote, pushBranch } from "../store/git/push.ts";
-import { personsProgram, runForgeProgram } from "./forge-program.ts";
+import { findRemote, pushBranch, replacedByPush } from "../store/git/push.ts";
+import { personsProgram, type Ran, runForgeProgram } from "./forge-program.ts";
 import { acceptedWork } from "./merge.ts";
 import type { CrewApp } from "./record/crew-app.ts";
 import { reportOf } from "./report/report.ts";
-import { addressIn, forgeCommand, forgeOf, forges, isAlreadyOpen, repositoryOf } from "./rules/pull-request.ts";
+import {
+  addressIn,
+  type ForgeCommand,
+  forgeOf,
+  forges,
+  isAlreadyOpen,
+  openingCommand,
+  repositoryOf,
+  updatingCommand,
+} from "./rules/pull-request.ts";
+
+const replaced = z.object({
+  commit: z.string(),
+  commits: z.array(z.string()).describe("Subjects, newest first; empty if this repository lacks them"),
+});
+type Replaced = z.infer<typeof replaced>;
 
 export const openPullRequest = operation({
   name: "open_pull_request",
@@ -34,6 +49,11 @@ export const openPullRequest = operation({
       .enum(["github", "gitlab"])
       .optional()
       .describe("Which forge the remote is; left out, told from its address"),
+    replace: z
+      .string()
+      .regex(/^[0-9a-f]{40,64}$/, "expected the full id of a commit")
+      .optional()
+      .describe("The commit of `replaces` in the preview: the push replaces it (--force-with-lease)"),
     confirm: z.boolean().default(false).describe("Without it, only a preview: nothing is pushed"),
   }),
   output: z.object({
@@ -43,23 +63,29 @@ export const openPullRequest = operation({
     branch: z.string(),
     base: z.string().nullable().describe("Null is the default branch of the remote"),
     title: z.string(),
+    replaces: replaced
+      .nullable()
+      .describe("What the remote has on this branch and the push would remove, such as work from before a rerun"),
     program: z.string().nullable().describe("The program that opens it; null if none was found"),
     pushed: z.boolean(),
     pull_request: z.string().nullable().describe("Address of the pull request"),
     message: z.string(),
   }),
-  async run(app: CrewApp, { id, remote: named, base, draft, forge: given, confirm }, caller) {
+  async run(app: CrewApp, { id, remote: named, base, draft, forge: given, replace, confirm }, caller) {
     const { environment, root } = app.config;
     const found = await acceptedWork(app, id);
     if (!found.ok) return found;
-    const { run, branch } = found.value;
+    const { run, branch, accepted } = found.value;
     const options = { root, env: environment };
     const remote = await findRemote(options, named);
     if (!remote.ok) return remote;
     const { name, url, configured } = remote.value;
     const forge = given ?? forgeOf(configured) ?? forgeOf(url);
     const program = forge && personsProgram(forges[forge].program, environment.PATH ?? "", await app.git.top());
+    const commit = await replacedByPush(options, remote.value, branch);
+    const replaces = commit === undefined ? null : await describe(app, commit, accepted);
     const shown = {
+      replaces,
       ...{ id, remote: name, url, branch, base: base ?? null, title: run.title },
       program: forge && program ? forges[forge].program : null,
     };
@@ -70,9 +96,10 @@ export const openPullRequest = operation({
         pull_request: null,
         message: `preview: confirm: true pushes ${branch} to ${name} (${url})`,
       });
+    if (replaces && replace !== replaces.commit) return refuse("conflict", whyReplaced(shown, replaces));
     const report = await reportOf(app, id);
     if (!report.ok) return report;
-    const pushed = await pushBranch(options, remote.value, branch);
+    const pushed = await pushBranch(options, remote.value, branch, replaces ? replace : undefined);
     if (!pushed.ok) return pushed;
     crashPoint("branch-pushed");
     const record = (pull_request: string | null) =>
@@ -89,8 +116,9 @@ export const openPullRequest = operation({
     }
     const repository = repositoryOf(configured) ?? repositoryOf(url);
     const request = { repository, branch, base, title: run.title, text: report.value, draft };
-    const { args, input } = forgeCommand(forge, request);
-    const ran = await runForgeProgram(program, args, { cwd: root, env: environment, input });
+    const perform = ({ args, input }: ForgeCommand) =>
+      runForgeProgram(program, args, { cwd: root, env: environment, input });
+    const ran = await perform(openingCommand(forge, request));
     crashPoint("pull-request-opened");
     const said = `${ran.stdout}\n${ran.stderr}`;
     // Opened before, by a person or by a call that was killed before it could record it.
@@ -98,16 +126,35 @@ export const openPullRequest = operation({
     const address = ran.code === 0 || isOpen ? (addressIn(ran.stdout) ?? addressIn(ran.stderr)) : undefined;
     await record(address ?? null);
     if (isOpen) {
-      const message = `${branch} is pushed to ${name}; its pull request is open already${address ? `: ${address}` : ""}`;
+      const edited = await perform(updatingCommand(forge, request));
+      const text =
+        edited.code === 0
+          ? "its text was updated"
+          : `${forges[forge].program} could not update its text: ${lastWords(edited)}`;
+      const message = `${branch} is pushed to ${name}; its pull request is open already${address ? `: ${address}` : ""}; ${text}`;
       return ok({ ...shown, program: forges[forge].program, pushed: true, pull_request: address ?? null, message });
     }
     if (ran.code !== 0)
       return refuse(
         "refused",
-        `${branch} is pushed to ${name}, but ${forges[forge].program} opened no pull request: ${(ran.stderr || ran.stdout).trim().slice(-2000)}`,
+        `${branch} is pushed to ${name}, but ${forges[forge].program} opened no pull request: ${lastWords(ran)}`,
         { pushed: true },
       );
     const message = address ? `opened ${address}` : `opened: ${ran.stdout.trim().slice(-500)}`;
     return ok({ ...shown, program: forges[forge].program, pushed: true, pull_request: address ?? null, message });
   },
 });
+
+const mostSubjects = 20;
+
+async function describe({ git }: CrewApp, commit: string, accepted: string): Promise<Replaced> {
+  const range = ["--format=%s", `--max-count=${mostSubjects}`, "--first-parent", commit, `^${accepted}`, "--"];
+  const subjects = await git.maybe(["log", ...range]);
+  return { commit, commits: (subjects ?? "").split("\n").filter((line) => line !== "") };
+}
+
+const whyReplaced = ({ branch, remote }: { branch: string; remote: string }, { commit }: Replaced) =>
+  `${branch} on ${remote} is at ${commit.slice(0, 12)}, which the accepted work no longer contains, as after a rerun; nothing was pushed. ` +
+  `To replace it, confirm with replace: ${commit}, on the command line with --force-with-lease`;
+
+const lastWords = ({ stdout, stderr }: Ran) => (stderr || stdout).trim().slice(-2000);

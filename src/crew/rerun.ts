@@ -8,7 +8,7 @@ import { appendEvent } from "../store/events.ts";
 import { noSuch } from "../store/no-such.ts";
 import { attemptsOf } from "../store/queries/attempts.ts";
 import { descendantsOf } from "../store/queries/descendants.ts";
-import { setMeta, unfinishedRerunKey } from "../store/queries/meta.ts";
+import { findMeta, setMeta, unfinishedRerunKey } from "../store/queries/meta.ts";
 import { lockRun, type StoredRunTask, saveStart, tasksOfRun } from "../store/queries/runs.ts";
 import { overturn, reopen } from "../tasks/overturn.ts";
 import { wordsFor } from "../tasks/state-words.ts";
@@ -56,14 +56,15 @@ export const rerunRun = operation({
     const { finishRerun, unfinishedRerun } = await import("./attempt/finish-rerun.ts");
     const interrupted = await unfinishedRerun<Shown>(app, id);
     if (interrupted?.asked === from && !confirm) return ok({ ...interrupted.shown, rerun: false });
-    await finishRerun(app, id);
+    const before = await finishRerun(app, id);
+    if (!before.ok) return before;
     if (interrupted?.asked === from) {
       await rewriteReport(app, id);
       return ok({ ...interrupted.shown, rerun: true });
     }
     const wanted = await planRerun(app, id, from);
     if (!wanted.ok) return wanted;
-    const { start, attempt, repeated, kept, back } = wanted.value;
+    const { rows, start, attempt, repeated, kept } = wanted.value;
     const { task, number } = start;
     const shown: Shown = {
       ...{ id, task: task.id, number, attempt: attempt?.attempt ?? null, kept: kept.map((row) => row.number) },
@@ -75,6 +76,11 @@ export const rerunRun = operation({
       const row = await lockRun(tx, app.db.engine, id);
       if (!row || row.state === "running")
         return refuse("conflict", `run ${id} was started meanwhile; nothing was changed`);
+      const changed = changedSince(rows, await tasksOfRun(tx, id));
+      if (changed)
+        return refuse("conflict", `task ${changed} of run ${id} changed meanwhile; nothing was changed, try it again`);
+      if ((await findMeta(tx, unfinishedRerunKey(id))) !== undefined)
+        return refuse("conflict", `another rerun of run ${id} is in progress; nothing was changed, try it again`);
       const opened = await openAgain(app, tx, start, reason, by);
       if (!opened.ok) return opened;
       for (const { task: other } of repeated) {
@@ -84,13 +90,14 @@ export const rerunRun = operation({
       const data = { task: task.id, attempt: attempt?.attempt ?? null, epoch: attempt?.epoch ?? null, message };
       const at = app.now().toISOString();
       await appendEvent(tx, { at, actor: by, kind: "run-rerun", subject: `run:${id}`, data });
-      const rest: UnfinishedRerun<Shown> = { asked: from, back, shown };
+      const rest: UnfinishedRerun<Shown> = { asked: from, shown };
       await setMeta(tx, unfinishedRerunKey(id), JSON.stringify(rest));
       return ok(true);
     });
     if (!done.ok) return done;
     crashPoint("rerun-recorded");
-    await finishRerun(app, id);
+    const finished = await finishRerun(app, id);
+    if (!finished.ok) return finished;
     await rewriteReport(app, id);
     return ok({ ...shown, rerun: true });
   },
@@ -136,8 +143,14 @@ async function planRerun(app: CrewApp, id: string, text: string) {
   const without = (await trees.hasAccepted(id)) ? await trees.acceptedWithout(id, behind) : ok(undefined);
   if (!without.ok) return without;
   const kept = rows.filter((row) => !behind.has(row.task_id) && row.task.state === "completed");
-  return ok({ start, attempt: attempt.value, repeated, kept, back: without.value ?? null });
+  return ok({ rows, start, attempt: attempt.value, repeated, kept });
 }
+
+/** The number of a task that moved since the rerun was planned, such as one that was accepted. */
+const changedSince = (before: readonly StoredRunTask[], now: readonly StoredRunTask[]): string | undefined => {
+  const known = new Map(before.map(({ task }) => [task.id, `${task.state} ${task.epoch}`]));
+  return now.find(({ task }) => `${task.state} ${task.epoch}` !== known.get(task.id))?.number;
+};
 
 async function openAgain(
   app: CrewApp,

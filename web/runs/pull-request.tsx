@@ -48,14 +48,34 @@ export function PullRequestDialog({ run, onClose }: Props) {
                 onChange={(event) => setDraft(event.currentTarget.checked)}
               />
             )}
+            {preview.replaces !== null && (
+              <div className="note bad" role="status">
+                <p>
+                  The push replaces <code>{preview.replaces.commit.slice(0, 12)}</code> on{" "}
+                  <Shown text={preview.remote} />, which the accepted work no longer contains:
+                </p>
+                <ul>
+                  {preview.replaces.commits.map((subject) => (
+                    <li key={subject}>
+                      <Shown text={subject} />
+                    </li>
+                  ))}
+                </ul>
+              </div>
+            )}
             <Button
+              color={preview.replaces === null ? undefined : "red"}
               loading={open.isPending}
               onClick={() => {
                 setTrouble(undefined);
-                open.mutate({ id: run, draft, confirm: true });
+                open.mutate({ id: run, draft, replace: preview.replaces?.commit, confirm: true });
               }}
             >
-              {preview.program === null ? "Push branch" : "Open pull request"}
+              {preview.replaces !== null
+                ? "Replace branch"
+                : preview.program === null
+                  ? "Push branch"
+                  : "Open pull request"}
             </Button>
           </>
         )}

@@ -24,6 +24,10 @@ export async function runChecks(criteria: readonly Criterion[], deps: Deps): Pro
   return results;
 }
 
+/** True if a check runs a command, which may call git. */
+export const callCommands = (criteria: readonly Pick<Criterion, "check">[]) =>
+  criteria.some(({ check }) => check !== undefined && "run" in check);
+
 type CheckOutcome = { passed: boolean; detail: string };
 
 async function runCheck(check: Check, deps: Deps): Promise<CheckOutcome> {

@@ -1,3 +1,4 @@
+import type { Query } from "../../store/database.ts";
 import { crashPoint } from "../../store/disk/crash.ts";
 import { lastAttempt } from "../../store/queries/attempts.ts";
 import { type RunTask, runTask } from "../../store/queries/runs.ts";
@@ -52,10 +53,12 @@ async function accept(
   const isJudged = hash === attempt.deliverable_hash;
   const files = await heldFilesOf(crew, detail, attempt);
   if (files?.decision === null) return held(heldReason(detail, files));
-  const refuseIt = async (reason: string) => {
-    await app.attempts.refuseAccepted(attempt, reason, actor);
+  const refuseIt = async (reason: string, onVoid?: () => void) => {
+    const refused = await app.attempts.refuseAccepted(attempt, reason, actor);
+    if (!refused.ok && refused.problem.details?.voided !== undefined) onVoid?.();
     return failed();
   };
+  const accept = (tx: Query) => app.attempts.acceptWithin(tx, { id: task.id, epoch: attempt.epoch, hash }, actor);
   if (files?.decision === "refused") return refuseIt(refusedFiles(files).feedback);
   const gate = isJudged ? await gateOf(crew, detail, attempt) : undefined;
   if (gate?.decision === null) {
@@ -64,21 +67,20 @@ async function accept(
   }
   if (gate?.decision === "returned") return refuseIt(returnReason(gate));
   if (tip && isJudged) {
-    const merged = await mergePassed(crew, { detail, title: task.title, attempt, tip, signal });
+    const merged = await mergePassed(crew, { detail, title: task.title, attempt, tip, signal, accept });
     if (!merged.ok) {
       if (signal.aborted) return released(stopped);
       // The dependencies of the merged files could not be installed, which says nothing about the work.
       if (isSetupFailure(merged.problem) && !isDeliverablesFault(merged.problem.details))
         return stop(merged.problem.message);
       const reason = merged.problem.message;
-      crew.tell({ kind: "merge-conflict", ...about, attempt: attempt.attempt, reason });
-      return refuseIt(reason);
+      return refuseIt(reason, () => crew.tell({ kind: "merge-conflict", ...about, attempt: attempt.attempt, reason }));
     }
+  } else {
+    if (isJudged) await keepText(app, detail, task.title, attempt);
+    const accepted = await app.db.write(accept);
+    if (!accepted.ok) return failed();
   }
-  crashPoint("crew-merged");
-  if (isJudged) await keepText(app, detail, task.title, attempt);
-  const accepted = await app.attempts.accept(task.id, hash, actor);
-  if (!accepted.ok) return failed();
   crew.tell({ kind: "accepted", ...about, attempt: attempt.attempt });
   if (attempt.branch) await trees.forget(attempt.branch);
   crashPoint("crew-accepted");

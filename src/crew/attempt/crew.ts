@@ -4,14 +4,16 @@ import type { Sandbox } from "../../agents/sandbox/access.ts";
 import { findSandbox } from "../../agents/sandbox.ts";
 import { endSurvivors } from "../../agents/survivors.ts";
 import { ok, type Result } from "../../kernel/result.ts";
+import type { Query } from "../../store/database.ts";
 import type { Attempt } from "../../store/queries/attempts.ts";
 import type { RunTask } from "../../store/queries/runs.ts";
 import type { Staff } from "../agent/staff.ts";
 import type { CrewApp } from "../record/crew-app.ts";
 import type { News } from "../record/run-host.ts";
+import type { Merged } from "./accepted.ts";
 import { setupsFolder, sweepTemporary } from "./install/cache.ts";
 import { openSetups, type Setups } from "./setups.ts";
-import { type Merged, type Worktrees, worktrees } from "./worktree.ts";
+import { type Worktrees, worktrees } from "./worktree.ts";
 
 /** An attempt that passed, with the commit and tree that were verified. */
 export type PassedWork = {
@@ -20,6 +22,8 @@ export type PassedWork = {
   attempt: Attempt;
   tip: { commit: string; tree: string };
   signal: AbortSignal;
+  /** Accepts the task in the transaction that moves the branch; refused if it is no longer this attempt's turn. */
+  accept(tx: Query): Promise<Result<unknown>>;
 };
 
 /** The dependencies of a process that executes runs. */

@@ -151,7 +151,8 @@ async function begin(
   const budget = budgetOf(app, read.value.run, options);
   const priced = budget.budget_usd === null ? ok(true) : checkCosts(crew, read.value.run.plan);
   if (!priced.ok) return priced;
-  await finishRerun(app, run);
+  const repeated = await finishRerun(app, run);
+  if (!repeated.ok) return repeated;
   const based = await crew.trees.begin(run);
   if (!based.ok) return based;
   await recordWorkspace(app);

@@ -1,21 +1,22 @@
 import { processMark, stateOfMark } from "../../kernel/process-name.ts";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
-import { lastAttempt } from "../../store/queries/attempts.ts";
+import type { Query } from "../../store/database.ts";
 import { type RunTask, tasksOfRun } from "../../store/queries/runs.ts";
 import { batched } from "../../tasks/batched.ts";
 import { failedAfterMerge, type MergeCheck, mergeChecks } from "../rules/merge-checks.ts";
+import type { Candidate, Merged } from "./accepted.ts";
 import { deskAt, mergeMessage } from "./attempt.ts";
 import { checkout } from "./checkout.ts";
-import { runChecks } from "./checks.ts";
+import { callCommands, runChecks } from "./checks.ts";
 import type { Crew, PassedWork } from "./crew.ts";
-import type { Merged } from "./worktree.ts";
 
 /** Work in one batch at most. */
 const mostInBatch = 25;
 
 /**
  * Merges work that passed into the run's branch. A verdict holds for the files that were verified; work accepted
- * since makes other files of them, which the checks of all independent tasks must pass before the branch moves.
+ * since makes other files of them, which the checks of all independent tasks must pass before the branch moves. It
+ * moves in the transaction that accepts the tasks, so that one that a person cancels meanwhile is not on it.
  *
  * Merges of a run wait for each other, because a candidate that another merge overtakes has to be checked again. Those
  * that wait are merged and checked together; only if that fails, one by one, to find out which of them is to blame.
@@ -44,9 +45,9 @@ const workOf = ({ detail, title, attempt, tip }: PassedWork) => ({
 /** Refused if anything fails, without saying what. */
 async function mergeTogether(crew: Crew, run: string, batch: PassedWork[]): Promise<Result<Merged>> {
   const signal = AbortSignal.any(batch.map((passed) => passed.signal));
-  return crew.trees.merge(run, batch.map(workOf), async ({ commit, onto }) => {
+  const check = async ({ commit }: Candidate): Promise<Result<true>> => {
     const others = new Set(batch.map(({ detail }) => detail.number));
-    const found = await Promise.all(batch.map(({ detail }) => checksFor(crew, detail, { onto, others, isNew: true })));
+    const found = await Promise.all(batch.map(({ detail }) => checksFor(crew, detail, { others, isNew: true })));
     const checks = new Map(found.flat().map((one) => [JSON.stringify(one.check), one]));
     const first = { name: nameOf(batch[0]), run, task: batch[0]?.detail.task_id ?? "", commit };
     const failed = await failing(crew, first, [...checks.values()], signal);
@@ -54,15 +55,27 @@ async function mergeTogether(crew: Crew, run: string, batch: PassedWork[]): Prom
     return failed.value.length > 0 || signal.aborted
       ? refuse("conflict", "a check fails on the merged files")
       : ok(true);
-  });
+  };
+  const accept = async (tx: Query): Promise<Result<unknown>> => {
+    for (const passed of batch) {
+      const accepted = await passed.accept(tx);
+      // A refusal of its own, because that of a task may keep its writes.
+      if (!accepted.ok) return refuse("conflict", accepted.problem.message);
+    }
+    return ok(true);
+  };
+  return crew.trees.merge(run, batch.map(workOf), { check, accept });
 }
 
 async function mergeOne(crew: Crew, run: string, passed: PassedWork): Promise<Result<Merged>> {
   const { detail, tip, signal } = passed;
   const { number } = detail;
   const name = nameOf(passed);
-  return crew.trees.merge(run, [workOf(passed)], async ({ commit, tree, onto }) => {
-    const checks = await checksFor(crew, detail, { onto, others: new Set(), isNew: tree !== tip.tree });
+  const check = async ({ commit, tree, onto }: Candidate): Promise<Result<true>> => {
+    // Its checks may take minutes, and others wait for them.
+    if ((await crew.app.tasks.find(detail.task_id))?.state !== "qc_passed")
+      return refuse("conflict", `task ${number} no longer waits for its merge`);
+    const checks = await checksFor(crew, detail, { others: new Set(), isNew: tree !== tip.tree });
     const at = (place: string) => ({ name, run, task: detail.task_id, commit: place });
     const found = await failing(crew, at(commit), checks, signal);
     if (!found.ok) return found;
@@ -74,7 +87,8 @@ async function mergeOne(crew: Crew, run: string, passed: PassedWork): Promise<Re
     if (signal.aborted) return refuse("refused", stopped);
     const broken = own ?? failed.find((check) => !before.some((one) => isSame(one, check)));
     return broken ? refuse("conflict", failedAfterMerge(number, broken, broken.detail)) : ok(true);
-  });
+  };
+  return crew.trees.merge(run, [workOf(passed)], { check, accept: passed.accept });
 }
 
 export const stopped = "the run was stopped";
@@ -84,22 +98,16 @@ const nameOf = (passed: PassedWork | undefined) => `${passed?.detail.task_id}-${
 const isSame = (a: MergeCheck, b: MergeCheck) => a.number === b.number && a.criterion === b.criterion;
 
 type Merging = {
-  onto: string;
   /** Numbers of tasks that are merged in the same batch. */
   others: ReadonlySet<string>;
   isNew: boolean;
 };
 
-async function checksFor({ app }: Crew, detail: RunTask, { onto, others, isNew }: Merging): Promise<MergeCheck[]> {
+async function checksFor({ app }: Crew, detail: RunTask, { others, isNew }: Merging): Promise<MergeCheck[]> {
   const { run_id, number } = detail;
   const [run, tasks] = await Promise.all([app.runs.find(run_id), tasksOfRun(app.db.read, run_id)]);
   const accepted = new Set(others);
-  for (const { number: other, task } of tasks) {
-    if (task.state === "completed") accepted.add(other);
-    // Merged by another process or a moment ago, and not recorded as completed yet.
-    const commit = task.state === "qc_passed" ? (await lastAttempt(app.db.read, task.id))?.commit_id : undefined;
-    if (commit && (await app.git.isAncestor(commit, onto))) accepted.add(other);
-  }
+  for (const { number: other, task } of tasks) if (task.state === "completed") accepted.add(other);
   return mergeChecks({ number, tasks: run?.plan?.tasks ?? [], accepted, isNew });
 }
 
@@ -114,7 +122,9 @@ async function failing(
   const setup = await crew.setups.ensure(wanted, signal);
   if (!setup.ok) return setup;
   const tree = checkout(crew, async () => {
-    const opened = await crew.trees.open(`${name}${ofThisProcess()}`, wanted.commit);
+    const opened = await crew.trees.open(`${name}${ofThisProcess()}`, wanted.commit, {
+      isBare: !callCommands(checks),
+    });
     await crew.trees.install(opened, setup.value);
     return opened;
   });

@@ -154,7 +154,7 @@ export function openSetups({ app, sandbox, tell, home, trees, setupTrees }: Deps
     if (!logins) return nothing;
     const withheld = await loginObstacle(app, spec, commit);
     if (withheld !== undefined) return { ...nothing, withheld };
-    const tree = await setupTrees.open(`setup-${name}-logins`, commit);
+    const tree = await setupTrees.open(`setup-${name}-logins`, commit, { isBare: true });
     try {
       const commands = spec.commands.map(downloadCommand);
       return await runCommands({ ...options, logins }, commands, { folder: tree.cwd, scratch }, signal);

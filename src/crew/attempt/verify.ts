@@ -26,7 +26,7 @@ import {
   waiting,
 } from "./attempt.ts";
 import { checkout } from "./checkout.ts";
-import { type Checked, runChecks } from "./checks.ts";
+import { type Checked, callCommands, runChecks } from "./checks.ts";
 import type { Crew } from "./crew.ts";
 import type { Installation } from "./install/cache.ts";
 import { scratchPatch } from "./scratch.ts";
@@ -60,12 +60,12 @@ export async function verify(crew: Crew, id: string, verifier: string, outer: Ab
   const name = `${id}-${epoch}-qc`;
   const at = () => attempt.commit_id ?? trees.accepted(detail.run_id);
   let installation: Installation | undefined;
-  const open = async (folder: string) => {
-    const tree = await trees.open(folder, await at());
+  const open = async (folder: string, isBare = false) => {
+    const tree = await trees.open(folder, await at(), { isBare });
     await trees.install(tree, installation);
     return tree;
   };
-  const checked = checkout(crew, () => open(`${name}-checks`));
+  const checked = checkout(crew, () => open(`${name}-checks`, !callCommands(detail.criteria)));
   const fail = async ({ objection, ...said }: SystemFail, causes: string[]): Promise<StageResult> => {
     const judged = await record.failByRule(fence, said, [objection, ...causes], verifier);
     if (!judged.ok) return lost;

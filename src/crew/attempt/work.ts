@@ -83,7 +83,7 @@ export async function work(crew: Crew, claim: Claim, worker: string, outer: Abor
   let prepared: Installation | undefined;
   const tree = checkout(crew, async () => {
     const start = await trees.startFor(detail.run_id, await lastCommit(crew, detail));
-    const opened = await trees.open(`${task.id}-${epoch}`, start.commit, branch);
+    const opened = await trees.open(`${task.id}-${epoch}`, start.commit, { branch });
     if (start.kept) await resetUnconfirmed(crew, detail, start, opened);
     const own = await crew.setups.ensure(await installedFrom(crew, detail, start), lease.signal);
     // Dependencies that an earlier attempt broke are for this worker to mend.

@@ -2,17 +2,16 @@ import { existsSync } from "node:fs";
 import { appendFile, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { ok, type Result, refuse, unwrap } from "../../kernel/result.ts";
+import { ok, type Result, refuse } from "../../kernel/result.ts";
 import { foldedPath } from "../../kernel/steering-files.ts";
 import { copyTree } from "../../store/disk/copy-tree.ts";
 import { privateFile, privateFolder } from "../../store/disk/private.ts";
 import { type FilteredFiles, filteredBefore, filterFiles } from "../../store/git/filtered-files.ts";
 import type { Git, Identity } from "../../store/git/git.ts";
-import { mergeTree } from "../../store/git/merge-branch.ts";
 import { parseJsonOr } from "../../store/json.ts";
 import type { Beside } from "../agent/desk/place.ts";
 import type { RunPacks } from "../record/run-packs.ts";
-import { acceptedBranch, beforeRerunBranch } from "../rules/branches.ts";
+import { acceptedWork } from "./accepted.ts";
 import { type Changed, changedBetween, treeOfFiles } from "./changed-files.ts";
 import type { Installation } from "./install/cache.ts";
 import { excludeText, privateRepository } from "./private-repository.ts";
@@ -37,10 +36,6 @@ export type Worktree = {
 /** The start of an attempt: the accepted work, with the files of the failed attempt if `kept`. */
 export type Start = { base: string; commit: string; kept: boolean };
 export type Collected = { commit: string; tree: string; files: Changed[] };
-export type Merged = { commit: string; already: boolean };
-/** A merge that is not published yet: its commit and tree, and the accepted commit that it goes onto. */
-export type Candidate = { commit: string; tree: string; onto: string };
-
 type Deps = {
   git: Git;
   /** The commits of runs in the database; left out where this repository is the only one. */
@@ -55,37 +50,21 @@ type Deps = {
 const mostTries = 30;
 
 /**
- * Each attempt has a worktree on a branch of its own; accepted work is merged into the run's branch.
+ * Each attempt has a worktree on a branch of its own; accepted work is merged into the run's branch (`accepted.ts`).
  * Changes are what git finds in the files under the state that was recorded at the start, so that an agent cannot
  * lie about them or tamper with git in its folder. No program that only the repository names runs.
  */
 export function worktrees({ git, packs: given, folder: home, guarded, author }: Deps) {
   const desks = join(dirname(home), "desks");
   const stored = () => (given?.isOn() ? given : undefined);
-  const acceptedRef = (run: string) => `refs/heads/${acceptedBranch(run)}`;
+  const branch = acceptedWork({ git, packs: given, author });
 
-  /** The tip of the run's accepted work; at first the person's HEAD. */
-  async function accepted(run: string): Promise<string> {
-    const packs = stored();
-    if (packs) {
-      const begun = await packs.begin(run, newStart);
-      const found = begun.ok ? await packs.accepted(run, { setBranch: true }) : begun;
-      return unwrap(found) ?? newStart();
-    }
-    const there = await git.commitAt(acceptedRef(run));
-    if (there) return there;
-    const start = await newStart();
-    return (await git.moveRef(acceptedRef(run), start, null)) ? start : git.text(["rev-parse", acceptedRef(run)]);
-  }
-
-  async function newStart(): Promise<string> {
-    const { commit } = await git.head();
-    return commit ?? git.commitTree(await emptyTree(), [], "Begin", author);
-  }
-
-  const emptyTree = () => git.text(["hash-object", "-t", "tree", "-w", "--stdin"], "");
-
-  async function open(name: string, commit: string, branch?: string): Promise<Worktree> {
+  /** `isBare`: without a repository for git in the sandbox, where no agent and no command of a plan runs. */
+  async function open(
+    name: string,
+    commit: string,
+    { branch, isBare = false }: { branch?: string; isBare?: boolean } = {},
+  ): Promise<Worktree> {
     const folder = join(home, name);
     const [{ prefix }, gitDir] = await Promise.all([git.place(), stateOf(name)]);
     await mkdir(home, privateFolder);
@@ -102,7 +81,7 @@ export function worktrees({ git, packs: given, folder: home, guarded, author }: 
     });
     const filtered = await filterFiles(git, { folder, gitDir }, commit);
     const cwd = join(folder, prefix);
-    beside.set(cwd, await newDesk(name, { folder, gitDir }, commit));
+    beside.set(cwd, await newDesk(name, { folder, gitDir }, commit, isBare));
     return {
       folder,
       cwd,
@@ -137,10 +116,16 @@ export function worktrees({ git, packs: given, folder: home, guarded, author }: 
   /** By the workspace inside the checkout. */
   const beside = new Map<string, Beside>();
 
-  async function newDesk(name: string, checkout: { folder: string; gitDir: string }, commit: string): Promise<Beside> {
+  async function newDesk(
+    name: string,
+    checkout: { folder: string; gitDir: string },
+    commit: string,
+    isBare: boolean,
+  ): Promise<Beside> {
     const scratch = join(desks, name);
     await mkdir(scratch, privateFolder);
-    const repository = await privateRepository({ git, checkout, commit, at: join(scratch, "git"), author });
+    const at = join(scratch, "git");
+    const repository = isBare ? undefined : await privateRepository({ git, checkout, commit, at, author });
     const exclude = await excludeText((await git.place()).commonDir);
     return { scratch, exclude, ...(repository ? { repository } : {}) };
   }
@@ -172,12 +157,12 @@ export function worktrees({ git, packs: given, folder: home, guarded, author }: 
    * the accepted work alone.
    */
   async function startFor(run: string, previous: string | undefined): Promise<Start> {
-    const base = await accepted(run);
+    const base = await branch.accepted(run);
     const fresh = { base, commit: base, kept: false };
     if (!previous) return fresh;
-    const joined = await mergeTree(git, base, previous);
+    const { joined, parents } = await branch.join(run, base, previous);
     if ("conflicts" in joined || joined.tree === (await treeOf(base))) return fresh;
-    const commit = await commitTree(joined.tree, [base, previous], "Continue from the previous attempt");
+    const commit = await commitTree(joined.tree, parents, "Continue from the previous attempt");
     return { base, commit, kept: true };
   }
 
@@ -212,96 +197,6 @@ export function worktrees({ git, packs: given, folder: home, guarded, author }: 
     );
   };
 
-  /**
-   * Merges work into the run's branch, one after the other, all or nothing. Idempotent, so that a crash after it does no
-   * harm. A conflict changes nothing and names the files, and neither does a candidate that `check` refuses.
-   */
-  async function merge(
-    run: string,
-    work: readonly { commit: string; message: string }[],
-    check: (candidate: Candidate) => Promise<Result<true>> = async () => ok(true),
-  ): Promise<Result<Merged>> {
-    for (let tries = 1; ; tries++) {
-      const onto = await accepted(run);
-      let tip = onto;
-      for (const { commit, message } of work) {
-        if (await git.isAncestor(commit, tip)) continue;
-        const joined = await mergeTree(git, tip, commit);
-        if ("conflicts" in joined) {
-          const files = joined.conflicts;
-          const reason = `merge conflict with work accepted since, in ${files.join(", ")}`;
-          return refuse("conflict", reason, { files, ours: onto });
-        }
-        tip = await commitTree(joined.tree, [tip, commit], message);
-      }
-      if (tip === onto) return ok({ commit: onto, already: true });
-      const held = await check({ commit: tip, tree: await treeOf(tip), onto });
-      if (!held.ok) return held;
-      const moved = await moveAccepted(run, tip, onto);
-      if (!moved.ok) return moved;
-      if (moved.value) return ok({ commit: tip, already: false });
-      if (tries === mostTries) throw new Error(`${acceptedRef(run)} kept changing during ${mostTries} merges`);
-      await sleep(10 * tries);
-    }
-  }
-
-  /** False if the accepted work is no longer at `from`. Where commits are stored, the branch moves after its commit is. */
-  async function moveAccepted(run: string, to: string, from: string, reason?: string): Promise<Result<boolean>> {
-    const packs = stored();
-    if (!packs) return ok(await git.moveRef(acceptedRef(run), to, from, { reason }));
-    const published = await packs.publish(run, to);
-    return published.ok ? ok(await packs.move(run, to, from, reason)) : published;
-  }
-
-  /** The merges of accepted tasks, oldest first. */
-  async function acceptedMerges(
-    run: string,
-  ): Promise<{ commit: string; first: string; task: string; number: string }[]> {
-    const keys = ["Run", "Task", "Number"].map((key) => `%(trailers:key=${key},valueonly,separator=%x20)`);
-    const format = ["%H", "%P", "%s", ...keys].join("%x00");
-    const found: { commit: string; first: string; task: string; number: string }[] = [];
-    const log = await git.text(["log", "--first-parent", `--format=${format}`, acceptedRef(run)]);
-    for (const line of log.split("\n")) {
-      const [commit = "", parents = "", subject = "", of, task = "", number = ""] = line.split("\0");
-      if (of !== run || !subject.startsWith("Accept task ")) break;
-      found.unshift({ commit, first: parents.split(" ")[0] ?? "", task, number });
-    }
-    return found;
-  }
-
-  /** The accepted work without some tasks, as a commit; nothing moves. A conflict names the task that needs them. */
-  async function acceptedWithout(
-    run: string,
-    tasks: ReadonlySet<string>,
-  ): Promise<Result<{ from: string; to: string }>> {
-    const from = await accepted(run);
-    const merges = await acceptedMerges(run);
-    const first = merges.findIndex(({ task }) => tasks.has(task));
-    if (first < 0) return ok({ from, to: from });
-    let to = merges[first]?.first ?? from;
-    for (const { commit, first: before, number } of merges.slice(first).filter(({ task }) => !tasks.has(task))) {
-      const joined = await mergeTree(git, to, commit, before);
-      if ("conflicts" in joined)
-        return refuse(
-          "conflict",
-          `task ${number}, which is kept, was built on the files of tasks that are repeated: ${joined.conflicts.join(", ")}; rerun from task ${number} as well, or overturn it first`,
-          { files: joined.conflicts },
-        );
-      // Without its second parent, whose history has the tasks that are left out.
-      to = await commitTree(joined.tree, [to], (await git.text(["log", "-1", "--format=%B", commit])).trimEnd());
-    }
-    // Another machine may have to set the branch back after a crash.
-    const published = (await stored()?.publish(run, to)) ?? ok(true);
-    return published.ok ? ok({ from, to }) : published;
-  }
-
-  /** Sets the accepted work back; what was accepted before stays on a branch of its own. */
-  async function setBack(run: string, { from, to }: { from: string; to: string }): Promise<boolean> {
-    if (from === to) return true;
-    await git.setRef(`refs/heads/${beforeRerunBranch(run, from)}`, from);
-    return unwrap(await moveAccepted(run, to, from, "scriptorium: rerun"));
-  }
-
   /** Commits what an agent has in its folder to its branch, while it works; undefined if the folder is not here. */
   async function snapshot(name: string, branch: string, message: string): Promise<string | undefined> {
     const folder = join(home, name);
@@ -322,14 +217,7 @@ export function worktrees({ git, packs: given, folder: home, guarded, author }: 
   }
 
   return {
-    accepted,
-    /** As `accepted`, but creates no branch: undefined in a repository without commits. */
-    async tipOrHead(run: string): Promise<string | undefined> {
-      const found = await stored()?.accepted(run, { setBranch: false });
-      return (found && unwrap(found)) ?? (await git.commitAt(acceptedRef(run))) ?? (await git.head()).commit;
-    },
-    acceptedWithout,
-    setBack,
+    ...branch,
     snapshot,
     open,
     install,
@@ -338,14 +226,8 @@ export function worktrees({ git, packs: given, folder: home, guarded, author }: 
     beside: (cwd: string) => beside.get(cwd),
     startFor,
     collect,
-    merge,
-    /** The accepted commit that an attempt's commit is based on. */
-    baseOf: async (run: string, commit: string) => git.text(["merge-base", await accepted(run), commit]),
-    /** True if files were accepted for a run; a run of texts has no branch. */
-    hasAccepted: async (run: string) =>
-      stored()?.hasAccepted(run) ?? (await git.commitAt(acceptedRef(run))) !== undefined,
     /** Records what a run starts from, so that other machines can fetch it; nothing where commits are not stored. */
-    begin: async (run: string): Promise<Result<true>> => stored()?.begin(run, newStart) ?? ok(true),
+    begin: async (run: string): Promise<Result<true>> => stored()?.begin(run, branch.newStart) ?? ok(true),
     /** Stores a commit of a run, so that other machines can fetch it; nothing where commits are not stored. */
     publish: async (run: string, commit: string): Promise<Result<true>> => stored()?.publish(run, commit) ?? ok(true),
     /** Refused, with the reason, if this repository lacks the accepted work or the commits and cannot fetch them. */
@@ -353,7 +235,7 @@ export function worktrees({ git, packs: given, folder: home, guarded, author }: 
       const wanted = commits.filter((one) => one !== null);
       const packs = stored();
       if (packs) {
-        const begun = await packs.begin(run, newStart);
+        const begun = await packs.begin(run, branch.newStart);
         const base = begun.ok ? await packs.accepted(run, { setBranch: false }) : begun;
         return base.ok ? packs.fetch(run, wanted) : base;
       }

@@ -18,7 +18,6 @@ import {
   insertRunBranch,
   insertStoredCommit,
   lockCompletePack,
-  moveRunBranch,
   packBytesOf,
   packOfBase,
   readChunk,
@@ -26,6 +25,7 @@ import {
   storedCommits,
 } from "../../store/queries/git-packs.ts";
 import { acceptedBranch } from "../rules/branches.ts";
+import { acceptedMoves } from "./accepted-moves.ts";
 
 /** Small enough for one row, and for a worker with little memory. */
 const chunkBytes = 512 * 1024;
@@ -235,7 +235,12 @@ export function openRunPacks({ db, git, now, log, config }: Deps) {
     return ok(row.accepted_id);
   }
 
+  const moves = acceptedMoves({ db, git, isStored: isOn, oneAfterTheOther });
+
   return {
+    /** Brings the branch up to the last recorded move. */
+    follow: moves.follow,
+    moveWith: moves.moveWith,
     /** False where the branches of this repository are the record. */
     isOn,
     /** True in a repository that `scriptorium work` made: it has only what packs brought. */
@@ -247,7 +252,7 @@ export function openRunPacks({ db, git, now, log, config }: Deps) {
 
     /** The accepted work on this machine, for those who only look: undefined if there is none or it cannot be fetched. */
     async acceptedHere(run: string): Promise<string | undefined> {
-      if (!isOn()) return git.commitAt(refOf(run));
+      if (!isOn()) return moves.recorded(run);
       const found = await accepted(run, { setBranch: false });
       return found.ok ? (found.value ?? git.commitAt(refOf(run))) : undefined;
     },
@@ -257,13 +262,6 @@ export function openRunPacks({ db, git, now, log, config }: Deps) {
       if (!isOn()) return;
       await accepted(run, { setBranch: false });
       for (const { commit_id: commit } of attempts) if (commit !== null) await fetch(run, [commit]);
-    },
-
-    /** Moves the accepted work to a stored commit if it is still at `from`; the branch follows. */
-    async move(run: string, to: string, from: string, reason = "scriptorium"): Promise<boolean> {
-      if (!(await db.write((tx) => moveRunBranch(tx, run, to, from)))) return false;
-      await git.moveRef(refOf(run), to, (await git.commitAt(refOf(run))) ?? null, { reason });
-      return true;
     },
 
     /** True if files were accepted. */

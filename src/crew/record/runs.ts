@@ -84,7 +84,8 @@ export function runStore(deps: CrewDeps) {
 
   /** `step` in an open transaction. */
   async function stepWithin(tx: Query, id: string, wanted: RunStep, by: string, also: Also): Promise<Result<Run>> {
-    const row = await findRun(tx, id);
+    // Locked: a concurrent step, such as what a run waits for, must not make this one fail.
+    const row = await lockRun(tx, db.engine, id);
     if (!row) return noSuch(tx, "run", id);
     const at = stamp();
     const change = runTransition(row, wanted, at);

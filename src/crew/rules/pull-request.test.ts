@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { addressIn, forgeCommand, forgeOf, isAlreadyOpen, repositoryOf } from "./pull-request.ts";
+import { addressIn, openingCommand, forgeOf, isAlreadyOpen, repositoryOf } from "./pull-request.ts";
 
 describe("O11: the forge of a remote", () => {
   test.each([
@@ -19,11 +19,11 @@ describe("O11: the forge of a remote", () => {
   test("a text is cut at the limit of the forge, and a title is one line and never an option", () => {
     const request = { repository: undefined, branch: "b", base: undefined, draft: false };
     const long = { ...request, title: "--web\nRun: x", text: "Über alles\n".repeat(20_000) };
-    const github = forgeCommand("github", long);
+    const github = openingCommand("github", long);
     expect(github.args).toEqual(["pr", "create", "--head=b", "--title=--web Run: x", "--body-file=-"]);
     expect(Buffer.byteLength(github.input)).toBeLessThanOrEqual(60_000);
     expect(github.input).toMatch(/Über alles\n\n… The rest of the report is cut here\.\n$/);
-    const gitlab = forgeCommand("gitlab", { ...long, base: "main", draft: true });
+    const gitlab = openingCommand("gitlab", { ...long, base: "main", draft: true });
     expect(gitlab.args.at(-1)).toBe("--draft");
     expect(Math.max(...gitlab.args.map((one) => Buffer.byteLength(one)))).toBeLessThan(128 * 1024);
   });

@@ -37,31 +37,50 @@ function placeOf(url: string): { host: string; path: string } | undefined {
   return host && path ? { host: host.toLowerCase(), path } : undefined;
 }
 
-/** The command that opens the pull request. The text of GitHub goes to its standard input. */
-export function forgeCommand(forge: Forge, request: PullRequest): { args: string[]; input: string } {
-  const { repository, branch, base, draft } = request;
+/** The arguments of the forge's program and what it reads from its standard input. */
+export type ForgeCommand = { args: string[]; input: string };
+
+/** Opens the pull request. */
+export function openingCommand(forge: Forge, request: PullRequest): ForgeCommand {
+  const { branch, base, draft } = request;
   const title = request.title
     .replaceAll(/[\p{Cc}\s]+/gu, " ")
     .trim()
     .slice(0, mostTitle);
-  const text = bounded(request.text, mostBytes[forge]);
-  const where = repository === undefined ? [] : [`--repo=${repository}`];
+  const { args, input } = textOf(forge, request);
   const isDraft = draft ? ["--draft"] : [];
   return forge === "github"
     ? {
         args: [
-          ...["pr", "create", ...where, `--head=${branch}`, ...(base ? [`--base=${base}`] : [])],
-          ...[`--title=${title}`, "--body-file=-", ...isDraft],
+          ...["pr", "create", ...where(request), `--head=${branch}`, ...(base ? [`--base=${base}`] : [])],
+          ...[`--title=${title}`, ...args, ...isDraft],
         ],
-        input: text,
+        input,
       }
     : {
         args: [
-          ...["mr", "create", ...where, `--source-branch=${branch}`, ...(base ? [`--target-branch=${base}`] : [])],
-          ...[`--title=${title}`, `--description=${text}`, "--yes", ...isDraft],
+          ...["mr", "create", ...where(request), `--source-branch=${branch}`],
+          ...[...(base ? [`--target-branch=${base}`] : []), `--title=${title}`, ...args, "--yes", ...isDraft],
         ],
-        input: "",
+        input,
       };
+}
+
+/** Replaces the text of the pull request that is open for the branch. */
+export function updatingCommand(forge: Forge, request: PullRequest): ForgeCommand {
+  const { args, input } = textOf(forge, request);
+  const verb = forge === "github" ? ["pr", "edit"] : ["mr", "update"];
+  return { args: [...verb, request.branch, ...where(request), ...args], input };
+}
+
+const where = ({ repository }: PullRequest) => (repository === undefined ? [] : [`--repo=${repository}`]);
+
+/** The text of GitHub goes to the standard input of its program. */
+function textOf(forge: Forge, request: PullRequest): ForgeCommand {
+  const text = bounded(request.text, mostBytes[forge]);
+  return forge === "github"
+    ? { args: ["--body-file=-"], input: text }
+    : { args: [`--description=${text}`], input: "" };
 }
 
 /** Cut at a line, so that it is not longer than so many bytes. */

@@ -17,6 +17,8 @@ export type Remote = {
 };
 
 const pushMs = 5 * 60_000;
+const previewMs = 20_000;
+const pushing = ["--no-verify", "--no-follow-tags", "--porcelain"];
 const keptOutput = 64 * 1024;
 
 /** The remote of this name, or the only one, or `origin`. */
@@ -44,8 +46,25 @@ async function foreignSettings(options: Options): Promise<string[]> {
   return words.flatMap((word, at) => (at % 2 === 0 && /^(local|worktree)$/.test(word) ? (words[at + 1] ?? []) : []));
 }
 
-/** Pushes without force; another history on the remote is refused. */
-export async function pushBranch(options: Options, remote: Remote, branch: string): Promise<Result<true>> {
+/**
+ * The commit on the remote that a push of the branch would replace, because its history is another one. Undefined if
+ * there is none, or the remote does not answer.
+ */
+export async function replacedByPush(options: Options, remote: Remote, branch: string): Promise<string | undefined> {
+  if ((await foreignSettings(options)).length > 0) return undefined;
+  const ref = `refs/heads/${branch}`;
+  const args = ["-c", "core.abbrev=no", "push", ...pushing, "--dry-run", remote.name, `+${ref}:${ref}`];
+  const { stdout } = await git(args, options, previewMs);
+  return /^\+\t\S+\t([0-9a-f]{40,64})\.\.\./m.exec(stdout)?.[1];
+}
+
+/** Pushes without force, unless `replace` names the commit on the remote that may be replaced. */
+export async function pushBranch(
+  options: Options,
+  remote: Remote,
+  branch: string,
+  replace?: string,
+): Promise<Result<true>> {
   const foreign = await foreignSettings(options);
   if (foreign.length > 0)
     return refuse(
@@ -53,9 +72,15 @@ export async function pushBranch(options: Options, remote: Remote, branch: strin
       `the repository's own configuration sets ${[...new Set(foreign)].join(", ")}, which may run programs; push yourself: git push ${remote.name} ${branch}`,
     );
   const ref = `refs/heads/${branch}`;
-  const args = ["push", "--no-verify", "--no-follow-tags", "--porcelain", remote.name, `${ref}:${ref}`];
+  const lease = replace === undefined ? [] : [`--force-with-lease=${ref}:${replace}`];
+  const args = ["push", ...pushing, ...lease, remote.name, `${ref}:${ref}`];
   const { code, stdout, stderr } = await git(args, options);
   if (code === 0) return ok(true);
+  if (/\((non-fast-forward|fetch first|stale info)\)/.test(stdout))
+    return refuse(
+      "conflict",
+      `${branch} on ${remote.name} has other commits than when you looked; nothing was pushed, look at it again`,
+    );
   const why = [...stdout.split("\n").filter((line) => line.startsWith("!")), stderr.trim()].join(" ").trim();
   return refuse("refused", `git could not push ${branch} to ${remote.name} (${remote.url}): ${why.slice(-2000)}`);
 }
@@ -73,13 +98,13 @@ const isolation = [
 const redirecting =
   /^GIT_(DIR|WORK_TREE|INDEX_FILE|OBJECT_DIRECTORY|ALTERNATE_OBJECT_DIRECTORIES|COMMON_DIR|NAMESPACE|EXEC_PATH|TEMPLATE_DIR|CONFIG|CONFIG_COUNT|CONFIG_PARAMETERS|CONFIG_(KEY|VALUE)_\d+)$/;
 
-function git(args: string[], { root, env }: Options): Promise<{ code: number; stdout: string; stderr: string }> {
+function git(args: string[], { root, env }: Options, mostMs = pushMs): Promise<{ code: number; stdout: string; stderr: string }> {
   const passed = Object.entries(env).filter(([name, value]) => value !== undefined && !redirecting.test(name));
   return new Promise((done, fail) => {
     const child = spawn("git", [...isolation, "-C", root, ...args], {
       env: { ...Object.fromEntries(passed), GIT_TERMINAL_PROMPT: "0", LC_ALL: "C" },
       stdio: ["ignore", "pipe", "pipe"],
-      timeout: pushMs,
+      timeout: mostMs,
       killSignal: "SIGKILL",
     });
     let [stdout, stderr] = ["", ""];

@@ -26,20 +26,22 @@ export function endingRecord(deps: CrewDeps) {
     moveOne(tx, moving(deps), fencedStep(id, wanted, actor));
 
   /** Completes a task that passed. A verdict holds only for the content that it was given on. */
-  async function accept(id: string, hash: string, actor: string): Promise<Result<Task>> {
-    return db.write(async (tx) => {
-      const verdict = (await verdictsOf(tx, { task: id })).at(-1);
-      if (verdict?.outcome !== "PASS" || verdict.voided_at !== null)
-        return refuse("conflict", `task ${id} has no passing verdict`);
-      if (verdict.deliverable_hash !== hash)
-        return voidVerdict(tx, id, verdict, "the deliverable changed after its verdict", actor);
-      const accepted = await step(tx, id, { type: "accept" }, actor);
-      if (!accepted.ok) return accepted;
-      const attempts = await attemptsOf(tx, { task: id });
-      const data = { final_score: verdict.score, passed_on_attempt: verdict.attempt, totals: totals(attempts) };
-      await event(tx, actor, "attempt-accepted", id, data);
-      return accepted;
-    });
+  async function acceptWithin(
+    tx: Query,
+    { id, epoch, hash }: { id: string; epoch?: number; hash: string },
+    actor: string,
+  ): Promise<Result<Task>> {
+    const verdict = (await verdictsOf(tx, { task: id })).at(-1);
+    if (verdict?.outcome !== "PASS" || verdict.voided_at !== null || verdict.epoch !== (epoch ?? verdict.epoch))
+      return refuse("conflict", `task ${id} has no passing verdict`);
+    if (verdict.deliverable_hash !== hash)
+      return voidVerdict(tx, id, verdict, "the deliverable changed after its verdict", actor);
+    const accepted = await step(tx, id, { type: "accept" }, actor);
+    if (!accepted.ok) return accepted;
+    const attempts = await attemptsOf(tx, { task: id });
+    const data = { final_score: verdict.score, passed_on_attempt: verdict.attempt, totals: totals(attempts) };
+    await event(tx, actor, "attempt-accepted", id, data);
+    return accepted;
   }
 
   /** Fails an attempt that passed but cannot be accepted, e.g. because it does not merge. */
@@ -117,7 +119,9 @@ export function endingRecord(deps: CrewDeps) {
   }
 
   return {
-    accept,
+    accept: (id: string, hash: string, actor: string) => db.write((tx) => acceptWithin(tx, { id, hash }, actor)),
+    /** `accept` in an open transaction, of the attempt of this epoch. */
+    acceptWithin,
     refuseAccepted,
     settle,
     /** The lessons of the task are in the wiki. */
