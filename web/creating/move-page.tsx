@@ -6,7 +6,7 @@ import { call, type Output } from "../client/call.ts";
 import { useWrite } from "../client/query.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { Shown } from "../parts/shown.tsx";
-import { Failed, Loading } from "../parts/state.tsx";
+import { Failed, Loading, Problem } from "../parts/state.tsx";
 import { countOf } from "../parts/time.tsx";
 import { say } from "../parts/toast.tsx";
 import { PlaceStatus, usePlace } from "./place-status.tsx";
@@ -69,11 +69,7 @@ export function MovePage({ path, onClose }: { path: string; onClose(): void }) {
         {isFree && preview.error && <Failed error={preview.error} again={() => void preview.refetch()} />}
         {isFree && preview.isFetching && !shown && <Loading lines={4} />}
         {shown && <MovePreview preview={shown} />}
-        {trouble && (
-          <p className="note bad plain" role="alert">
-            <Shown text={trouble} />
-          </p>
-        )}
+        <Problem text={trouble} />
         <div className="row-of-buttons">
           <Button type="submit" disabled={!shown} loading={move.isPending}>
             Move page

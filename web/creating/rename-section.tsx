@@ -5,6 +5,7 @@ import type { Output } from "../client/call.ts";
 import { useOperation, useWrite } from "../client/query.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { Shown } from "../parts/shown.tsx";
+import { Problem } from "../parts/state.tsx";
 import { say } from "../parts/toast.tsx";
 
 /** Renames the section of an entry; its history, links, topics and proposals follow. */
@@ -88,11 +89,7 @@ export function RenameSection({ id, title, onClose }: { id: string; title: strin
             </ul>
           </section>
         )}
-        {trouble && (
-          <p className="note bad plain" role="alert">
-            <Shown text={trouble} />
-          </p>
-        )}
+        <Problem text={trouble} />
         <div className="row-of-buttons">
           <Button type="submit" disabled={!isReady} loading={rename.isPending}>
             Rename section
