@@ -13,7 +13,7 @@ import { ActionButton } from "../shell/action-button.tsx";
 import { type Action, useActions } from "../shell/actions.ts";
 import { Approvals, Facts, Progress, Setups } from "./facts.tsx";
 import { Failures } from "./failures.tsx";
-import { Questions } from "./questions.tsx";
+import { Questions } from "../inbox/questions.tsx";
 import { Resume } from "./resume.tsx";
 import { canMerge, canReplan, hasNoPlan, isReopened, useRunActions } from "./run-actions.ts";
 import { RunDialog } from "./run-dialog.tsx";

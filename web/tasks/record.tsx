@@ -8,7 +8,7 @@ import { later } from "../parts/later.tsx";
 import { Shown } from "../parts/shown.tsx";
 import { Failed, Loading } from "../parts/state.tsx";
 import { bytes, countOf, duration, Time } from "../parts/time.tsx";
-import { Questions } from "../runs/questions.tsx";
+import { Questions } from "../inbox/questions.tsx";
 import { Transcript } from "../runs/transcript.tsx";
 import { Failure } from "./failure.tsx";
 import { Steering } from "./steer.tsx";
