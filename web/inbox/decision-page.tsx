@@ -35,7 +35,7 @@ export function useDecided() {
   const navigate = useNavigate();
   const moveOn = useMoveOn();
   return (what: string, { state }: { state: string }) => {
-    say(`${what}${state === "running" ? "" : "; resume the run in the inbox"}`);
+    say(`${what}${state === "running" ? "" : "; resume the run"}`);
     if (!moveOn()) void navigate({ to: "/inbox", search: {} as never });
   };
 }
