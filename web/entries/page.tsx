@@ -221,7 +221,14 @@ function Page({ path }: { path: string }) {
         <Suggest page={shown} topic={search.topic} onDone={() => show(search.topic ? { topic: search.topic } : {})} />
       )}
       {view === "history" && entry && (
-        <HistoryView id={entry.id} path={path} mode={entry.mode} latest={entry.latest} compare={search.compare} show={show} />
+        <HistoryView
+          id={entry.id}
+          path={path}
+          mode={entry.mode}
+          latest={entry.latest}
+          compare={search.compare}
+          show={show}
+        />
       )}
       {view === "blame" && entry && <Blame id={entry.id} />}
       {view === "source" && <SourceView path={path} />}

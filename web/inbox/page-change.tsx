@@ -70,9 +70,7 @@ export function PageChange({ proposal, choices }: { proposal: Proposal; choices:
       {isOpen && page.data && as === "rendered" && (
         <RenderedDiff before={bodyOf(page.data.content)} after={bodyOf(after)} path={proposal.subject} />
       )}
-      {isOpen && as === "source" && !impact.base_moved && (
-        <ProposedChange proposal={proposal} choices={choices} />
-      )}
+      {isOpen && as === "source" && !impact.base_moved && <ProposedChange proposal={proposal} choices={choices} />}
       {isOpen && page.data && as === "source" && impact.base_moved && (
         <>
           <SourceDiff before={page.data.content} after={after} />

@@ -34,8 +34,7 @@ export function Pending({ proposal: { id, pending }, subject, isMine }: Props) {
               of <Shown text={subject} />
             </>
           )}{" "}
-          by <Shown text={by} /> did not take effect:{" "}
-          <Shown text={problem} />
+          by <Shown text={by} /> did not take effect: <Shown text={problem} />
         </p>
         {canUndo && (
           <Button size="xs" variant="default" loading={undo.isPending} onClick={() => undo.mutate({ id })}>

@@ -12,7 +12,9 @@ export type Item = { to: string; title: string; by: string; since: string | null
 const itemsOf = (inbox: Waiting): Item[] => [
   ...inbox.topics.map(({ id, opening, by, at }) => item(`/topics/${id}`, opening, by, at)),
   ...inbox.settings.slice(0, 1).map((one) => item("/settings", "Settings to allow", fromRepository, one.changed_at)),
-  ...inbox.files.map((one) => item(`/held-files/${one.task}`, `Files of task ${one.number}`, "the worker", one.held_at)),
+  ...inbox.files.map((one) =>
+    item(`/held-files/${one.task}`, `Files of task ${one.number}`, "the worker", one.held_at),
+  ),
   ...inbox.gates.map((one) =>
     item(`/gates/${one.task}`, one.title, one.on_reject === null ? "the worker" : "the plan", one.held_at),
   ),
