@@ -10,9 +10,10 @@ import { type Item, useQueue } from "./queue.ts";
 export function QueueBar() {
   const { items, at, previous, next, isDecisionPage, decided, pathname } = useQueue();
   const navigate = useNavigate();
+  const isHere = isDecisionPage || at >= 0;
   const go = (to: Item | undefined) => () => void navigate({ to: to?.to ?? "/inbox" });
   const step = (id: string, label: string, keys: string, to: Item | undefined): Action => ({
-    ...{ id, label, group: "Decision", when: to !== undefined, run: go(to) },
+    ...{ id, label, group: "Decision", when: to !== undefined && isHere, run: go(to) },
     // On other pages these keys move between topics.
     ...(isDecisionPage ? { keys } : {}),
   });
@@ -20,14 +21,15 @@ export function QueueBar() {
     step("item-next", "Next item of the inbox", "j", next),
     step("item-previous", "Previous item of the inbox", "k", previous),
   ]);
-  if (!isDecisionPage && at < 0) return null;
   const own = decided.filter(({ id, pending }) => pending?.by === boot.person.name && pathname !== `/proposals/${id}`);
+  const hasOthers = items.length > (at < 0 ? 0 : 1);
+  if (!isHere || (own.length === 0 && !hasOthers)) return null;
   return (
-    <>
+    <div className="queue-strip">
       {own.map((proposal) => (
         <Pending key={proposal.id} proposal={proposal} subject={proposal.subject} isMine />
       ))}
-      {items.length > (at < 0 ? 0 : 1) && (
+      {hasOthers && (
         <nav className="queue-bar" aria-label="Inbox">
           <details>
             <summary>{at < 0 ? `${items.length} in the inbox` : `${at + 1} of ${items.length} in the inbox`}</summary>
@@ -50,6 +52,6 @@ export function QueueBar() {
           {next && <Link to={next.to}>Next item</Link>}
         </nav>
       )}
-    </>
+    </div>
   );
 }
