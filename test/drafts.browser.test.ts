@@ -28,14 +28,14 @@ async function propose(app: App, content = better): Promise<{ id: string; topic:
   return { id, topic: topic.id };
 }
 
-/** Holds the requests of an operation until it is let go. */
+/** Holds changes that are sent to an address until they are let go. */
 async function holding(page: Page, address: string) {
   let letGo: () => void = () => undefined;
   const released = new Promise<void>((resolve) => {
     letGo = resolve;
   });
   await page.route(address, async (route) => {
-    if (route.request().method() === "POST") await released;
+    if (route.request().method() !== "GET") await released;
     await route.continue();
   });
   return () => letGo();

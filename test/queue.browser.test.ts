@@ -1,10 +1,11 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import type { App } from "../src/app.ts";
 import { unwrap } from "../src/kernel/result.ts";
 import { operations } from "../src/operation-list.ts";
-import { expectAccessible, savePicture, visit } from "./support/browsing.ts";
+import { expectAccessible, savePicture, sideways, visit } from "./support/browsing.ts";
 import { serve } from "./support/commands.ts";
 import { executed, newRun, passes, planned, playing } from "./support/crew.ts";
 import { needs } from "./support/programs.ts";
@@ -18,6 +19,20 @@ async function propose(app: App, name: string, content = `${text}\nGo home.\n`):
   const topic = unwrap(await operations.open_topic.perform(app, opened, person()));
   const input = { topic_id: topic.id, base_sha: topic.source_sha ?? "", content };
   return unwrap(await operations.insert_proposal.perform(app, input, agent("engineer"))).id;
+}
+
+/** Accessible, and no wider than a phone; with pictures in both themes and widths. */
+async function look(page: Page, name: string) {
+  await expectAccessible(page, name);
+  for (const colorScheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme });
+    await savePicture(page, `${name}, ${colorScheme}`);
+    await page.setViewportSize({ width: 390, height: 844 });
+    expect(await sideways(page)).toBe(0);
+    await savePicture(page, `${name}, ${colorScheme}, phone`);
+    await page.setViewportSize({ width: 1280, height: 900 });
+  }
+  await page.emulateMedia({ colorScheme: "light" });
 }
 
 describe("the inbox as a queue in a browser", needs("chromium"), () => {
@@ -52,8 +67,7 @@ describe("the inbox as a queue in a browser", needs("chromium"), () => {
     await page.reload();
     expect(await page.getByRole("textbox", { name: "Reason" }).inputValue()).toBe("Obey nobody.");
     await page.getByText("1 of 4 in the inbox").click();
-    await expectAccessible(page, "the queue above held files");
-    await savePicture(page, "queue-files");
+    await look(page, "the queue above held files");
     await page.locator("h1").click();
     await page.keyboard.press("j");
     await page.waitForURL(`${url}/runs/${run}`);
@@ -63,8 +77,6 @@ describe("the inbox as a queue in a browser", needs("chromium"), () => {
     await page.getByRole("button", { name: "Approve" }).click();
     await page.waitForURL(`${url}/proposals/${order[1]}`);
     await page.getByText(`Ada Lovelace approved docs/`).waitFor();
-    await expectAccessible(page, "a decision to undo above the next item");
-    await savePicture(page, "queue-undo");
     await page.getByRole("button", { name: "Undo" }).click();
     await page.getByText("Decision undone").waitFor();
     const listed = unwrap(await operations.list_proposals.perform(app, { status: "open" }, person()));
@@ -158,8 +170,7 @@ describe("pages in a browser", needs("chromium"), () => {
     expect(await dialog.getByRole("button", { name: "Rename section" }).isDisabled()).toBe(true);
     await dialog.getByLabel("Id").fill("aim");
     await dialog.getByText("See [[aim]] for more.").waitFor();
-    await expectAccessible(page, "the preview of a rename");
-    await savePicture(page, "rename-preview");
+    await look(page, "the preview of a rename");
     await dialog.getByRole("button", { name: "Rename section" }).click();
     await page.waitForURL("**/entries/aim");
     expect((await app.entries.fetch("notes")).content).toContain("[[aim]]");
