@@ -8,10 +8,13 @@ import { operations } from "../src/operation-list.ts";
 import { expectAccessible, savePicture, sideways, visit } from "./support/browsing.ts";
 import { serve } from "./support/commands.ts";
 import { executed, newRun, passes, planned, playing } from "./support/crew.ts";
+import { authorship } from "./support/jobs.ts";
 import { needs } from "./support/programs.ts";
 import { agent, newWorkspace, person } from "./support/workspace.ts";
 
 const text = "# Deploy\n\nBuild first.\n\nThen pray.\n";
+const block = { ...authorship, runner: "command", isolation: "workspace", command: ["/bin/true"] };
+const config = `crew: {sandbox: none}\nagent: ${JSON.stringify(block)}\n`;
 const files = Object.fromEntries(["one", "two"].map((name) => [`docs/${name}.md`, text]));
 
 async function propose(app: App, name: string, content = `${text}\nGo home.\n`): Promise<string> {
@@ -37,7 +40,7 @@ async function look(page: Page, name: string) {
 
 describe("the inbox as a queue in a browser", needs("chromium"), () => {
   test("U3, U11: held files with hidden characters wait for their acknowledgement; a decision opens the next item of any kind, and an approval is undone there", async () => {
-    const { root, app } = await newWorkspace({ config: "crew: {sandbox: none}\n", files });
+    const { root, app } = await newWorkspace({ config, files });
     const first = await propose(app, "one");
     const second = await propose(app, "two");
     const run = await newRun(app, [planned("0"), planned("1.1")]);
@@ -166,7 +169,7 @@ describe("pages in a browser", needs("chromium"), () => {
     await page.getByRole("button", { name: "Rename" }).click();
     const dialog = page.getByRole("dialog", { name: "Rename section" });
     await dialog.getByLabel("Id").fill("design");
-    await dialog.getByText("section design already exists").waitFor();
+    await expect.poll(() => dialog.textContent()).toContain("section design already exists");
     expect(await dialog.getByRole("button", { name: "Rename section" }).isDisabled()).toBe(true);
     await dialog.getByLabel("Id").fill("aim");
     await dialog.getByText("See [[aim]] for more.").waitFor();
