@@ -88,7 +88,7 @@ export function DecisionCard(props: Props) {
           onChange={(event) => setAccepted(event.currentTarget.checked ? JSON.stringify(hidden) : "")}
           label={
             <>
-              {accept.label} these hidden characters: <Shown text={named(hidden)} />
+              {accept.label} with these hidden characters: <Shown text={named(hidden)} />
             </>
           }
         />
