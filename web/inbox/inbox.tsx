@@ -10,13 +10,13 @@ import { Empty, Failed, Loading } from "../parts/state.tsx";
 import { Time } from "../parts/time.tsx";
 import { useTitle } from "../parts/title.ts";
 import { say } from "../parts/toast.tsx";
-import { Questions } from "./questions.tsx";
 import { Resume } from "../runs/resume.tsx";
 import { runTone } from "../runs/tones.ts";
 import { type Action, useActions } from "../shell/actions.ts";
 import { BulkApprove } from "./bulk-approve.tsx";
 import { Pending } from "./pending.tsx";
 import { ProposalFacts, waited } from "./proposal-facts.tsx";
+import { Questions } from "./questions.tsx";
 import { fromRepository } from "./queue.ts";
 import { forYou, WaitingTopics } from "./waiting-topics.tsx";
 
