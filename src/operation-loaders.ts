@@ -81,6 +81,7 @@ export const loaders = {
   entry_blame: pick(wikiMergeBlame, "entryBlame"),
   show_schema: pick(wiki, "showSchema"),
   schema_history: pick(wikiSchema, "schemaHistory"),
+  preview_section_rename: pick(wikiSchema, "previewSectionRename"),
   rename_section: pick(wikiSchema, "renameSection"),
   add_source: pick(wikiSources, "addSource"),
   list_sources: pick(wikiSources, "listSources"),

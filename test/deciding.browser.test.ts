@@ -78,10 +78,14 @@ describe("deciding in a browser", needs("chromium"), () => {
 
     await page.getByRole("textbox", { name: "Note" }).fill("Well said.");
     await page.keyboard.press("Control+Enter");
+    // The next item opens; the decision can be undone above it.
+    await page.waitForURL(new RegExp(second));
     await page.getByText("It takes effect in").waitFor();
     await other.page.getByText(/approved this/).waitFor();
     await expectAccessible(page, "a pending decision");
     await other.page.getByRole("button", { name: "Undo" }).click();
+    await expect.poll(() => page.getByText("It takes effect in").count()).toBe(0);
+    await page.goto(`${origin}/proposals/${id}`);
     await page.getByRole("button", { name: "Approve" }).waitFor();
     expect(await page.getByRole("textbox", { name: "Note" }).inputValue()).toBe("Well said.");
     expect(await decisions()).toMatchObject({ status: "open", pending: null });
@@ -93,7 +97,7 @@ describe("deciding in a browser", needs("chromium"), () => {
     await other.page.locator(".state-approved").waitFor();
     expect(read(join(root, "docs/one.md"))).toContain("It ends here.");
     expect(await decisions()).toMatchObject({ note: "Well said." });
-    await other.page.getByRole("link", { name: "Next proposal" }).click();
+    await other.page.getByRole("link", { name: "Next item" }).click();
     await other.page.waitForURL(new RegExp(second));
     expect([...faults, ...other.faults]).toEqual([]);
   });

@@ -194,7 +194,7 @@ describe("journeys", needs("chromium"), () => {
       await page.getByRole("button", { name: "Approve", exact: true }).waitFor();
       expect(await sideways(page)).toBe(0);
       await hand.press(page.getByRole("button", { name: "Approve", exact: true }));
-      await page.locator(".state-approved").first().waitFor();
+      await page.getByText("It takes effect in").first().waitFor();
 
       await hand.go("Runs", "g r");
       await page.getByRole("heading", { name: "Runs", level: 1 }).waitFor();

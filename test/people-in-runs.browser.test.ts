@@ -63,7 +63,7 @@ describe("people inside a run, in a browser", needs("chromium"), () => {
     expect(await sideways(page)).toBe(0);
     await page.setViewportSize({ width: 1280, height: 900 });
     await page.getByRole("button", { name: "Approve" }).click();
-    await page.getByText("Result approved; resume the run in the inbox").waitFor();
+    await page.getByText("Result approved; resume the run").waitFor();
 
     const rest = executed(app, run, agents);
     expect(await rest).toMatchObject({ state: "completed" });

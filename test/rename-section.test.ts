@@ -37,7 +37,19 @@ describe.each(backends)("N7: a section is renamed ($store, $engine)", (backend) 
     await ask(app, "search", { query: "plan" });
     const before = await ask(app, "entry_history", { id: "api/errors" });
 
+    const preview = await ask(app, "preview_section_rename", { id: "api/errors", new_id: "failures" });
+    expect(preview.relinked.map(({ path }) => path)).toEqual(["wiki/api/errors.md", "wiki/vision.md", "docs/plan.md"]);
+    expect(preview.relinked[1]?.lines).toEqual([
+      {
+        line: 1,
+        before: "See [[api/errors|codes]], [[api/errors#later]] and [this](api/errors.md).",
+        after: "See [[failures|codes]], [[failures#later]] and [this](failures.md).",
+      },
+    ]);
+    expect((await ask(app, "entry_history", { id: "api/errors" })).versions).toEqual(before.versions);
+
     const done = await ask(app, "rename_section", { id: "api/errors", new_id: "failures", title: "Failures" });
+    expect(done.left).toEqual(expect.arrayContaining(preview.left));
     expect(done).toMatchObject({ id: "failures", relinked: ["failures", "vision", "docs/plan.md"] });
     expect(read(join(root, "docs/plan.md"))).toBe("[E](../wiki/failures.md) and [[failures#codes|codes]]\n");
     expect(done.left).toContainEqual({ path: "wiki/decisions.md", reason: "it is a log, whose lines do not change" });
@@ -117,6 +129,9 @@ describe("N7: refusals of a rename", () => {
     const { app, file, root } = await newWorkspace();
     const rename = (input: object, caller = person()) => operations.rename_section.perform(app, input, caller);
     expect(await rename({ id: "vision", new_id: "notes" })).toMatchObject({ ok: false, problem: { code: "conflict" } });
+    expect(
+      await operations.preview_section_rename.perform(app, { id: "vision", new_id: "notes" }, person()),
+    ).toMatchObject({ problem: { code: "conflict", message: "section notes already exists" } });
     expect(await rename({ id: "nowhere", new_id: "x" })).toMatchObject({ ok: false, problem: { code: "not_found" } });
     mkdirSync(file("wiki/new"), { recursive: true });
     writeFileSync(file("new/place.md"), "mine\n");

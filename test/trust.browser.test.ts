@@ -75,8 +75,9 @@ describe("trust in a browser", needs("chromium"), () => {
     await page.locator(".hidden-char").first().waitFor();
     await look(page, "held-files");
     await page.getByRole("textbox", { name: "Reason" }).fill("Keep it kind.");
+    await page.getByText("1 of 2 in the inbox").waitFor();
     await page.getByRole("button", { name: "Refuse files" }).click();
-    await page.waitForURL(`${url}/inbox`);
+    await page.waitForURL(`${url}/runs/${run}`);
     expect(faults).toEqual([]);
     const decided = await app.db.read.selectFrom("held_files").selectAll().execute();
     expect(decided).toMatchObject([{ decision: "refused", note: "Keep it kind." }]);
@@ -84,8 +85,9 @@ describe("trust in a browser", needs("chromium"), () => {
     await executed(app, run, agents);
     const [held] = unwrap(await operations.inbox.perform(app, {}, person())).files;
     await page.goto(`${url}/held-files/${held?.task}`);
+    await page.getByText("1 of 2 in the inbox").waitFor();
     await page.getByRole("button", { name: "Allow files" }).click();
-    await page.waitForURL(`${url}/inbox`);
+    await page.waitForURL(`${url}/runs/${run}`);
     expect(await executed(app, run, agents)).toMatchObject({ state: "completed" });
   });
 });

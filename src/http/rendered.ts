@@ -27,7 +27,7 @@ const limitBody = bodyLimit({
   maxSize: 4 * 1024 * 1024,
   onError: (c) => c.json({ status: "invalid", error: "the texts are too large to render; the maximum is 4 MiB" }, 413),
 });
-const two = z.object({ before: text, after: text });
+const two = z.object({ before: text, after: text, path: several.shape.path });
 
 /** Pages, texts and comparisons as safe HTML, for the web only; the operations return the data. */
 export function renderedRoutes(app: App, renderer: Renderer, signIn: SignIn): Hono<Env> {
@@ -40,6 +40,8 @@ export function renderedRoutes(app: App, renderer: Renderer, signIn: SignIn): Ho
     idsOf.set(schema.value, ids);
     return ids;
   };
+
+  const linksFrom = (path: string | undefined) => (path === undefined ? {} : { path, wiki: app.config.wiki });
 
   routes.use(limitBody);
   routes.use(async (c, next) => {
@@ -100,9 +102,8 @@ export function renderedRoutes(app: App, renderer: Renderer, signIn: SignIn): Ho
     if (!read.success) return c.json({ status: "invalid", error: "texts: expected a list of at most 500 texts" }, 400);
     const ids = await knownIds();
     const { texts, path } = read.data;
-    const base = path === undefined ? {} : { path, wiki: app.config.wiki };
     const htmls = await inTurn(c, (turn) =>
-      Promise.all(texts.map((text) => renderer.render({ text, ids, ...base }, turn))),
+      Promise.all(texts.map((text) => renderer.render({ text, ids, ...linksFrom(path) }, turn))),
     );
     return c.json({ htmls });
   });
@@ -126,7 +127,8 @@ export function renderedRoutes(app: App, renderer: Renderer, signIn: SignIn): Ho
     if (body instanceof Response) return body;
     const read = two.safeParse(body);
     if (!read.success) return c.json({ status: "invalid", error: "before and after: expected two texts" }, 400);
-    const request = { text: read.data.after, before: read.data.before, ids: await knownIds() };
+    const { before, after, path } = read.data;
+    const request = { text: after, before, ids: await knownIds(), ...linksFrom(path) };
     const stretches = await inTurn(c, (turn) => renderer.compare(request, turn));
     if (!stretches.ok) return refusalAnswer(c, stretches.problem);
     // It is JSON already; parsing and writing it again would block the server's thread.

@@ -62,6 +62,8 @@ type Draft<T> = {
   /** An empty string removes the draft. */
   setValue(next: T): void;
   clear(): void;
+  /** Removes the text that was sent, unless the draft is another one by now: the person went on typing. */
+  clearSent(sent: string): void;
 };
 
 /** The draft for a place, such as `reply t-1`; the same in every component and tab that shows it. */
@@ -71,5 +73,12 @@ export function useDraft<T = string>(key: string, initial: T): Draft<T> {
   const stored = useMemo(() => parse<T>(json), [json]);
   const clear = useCallback(() => write(name, null), [name]);
   const setValue = useCallback((next: T) => write(name, next === "" ? null : JSON.stringify(next)), [name]);
-  return { value: stored ?? initial, isKept: stored !== undefined, setValue, clear };
+  const clearSent = useCallback(
+    (sent: string) => {
+      const now = parse<unknown>(read(name));
+      if (typeof now !== "string" || now.trim() === sent.trim()) write(name, null);
+    },
+    [name],
+  );
+  return { value: stored ?? initial, isKept: stored !== undefined, setValue, clear, clearSent };
 }

@@ -6,6 +6,7 @@ import {
   useMutation,
   useQuery,
 } from "@tanstack/react-query";
+import { useState } from "react";
 import type { RenderedPage } from "../../src/http/web-types.ts";
 import type { OperationName } from "../../src/operation-loaders.ts";
 import { boot } from "../boot.ts";
@@ -43,6 +44,16 @@ export function useOperation<N extends OperationName>(
     refetchInterval: everyMs,
     ...(keep ? { placeholderData: keepPreviousData } : {}),
   }) as UseQueryResult<Output<N>, Error>;
+}
+
+/**
+ * What an editor begins with: the first answer that is up to date. A cached one may be older than the page, and a later
+ * one must not take the place of the text that is edited.
+ */
+export function useFirstAnswer<T>({ data, isFetching }: Pick<UseQueryResult<T>, "data" | "isFetching">): T | undefined {
+  const [first, setFirst] = useState<T>();
+  if (first === undefined && data !== undefined && !isFetching) setFirst(data);
+  return first;
 }
 
 export const renderedQuery = (path: string, version?: number) =>

@@ -5,10 +5,10 @@ import { useState } from "react";
 import { call, type Output } from "../client/call.ts";
 import { useWrite } from "../client/query.ts";
 import { Dialog } from "../parts/dialog.tsx";
-import { Shown } from "../parts/shown.tsx";
-import { Failed, Loading } from "../parts/state.tsx";
+import { Failed, Loading, Problem } from "../parts/state.tsx";
 import { countOf } from "../parts/time.tsx";
 import { say } from "../parts/toast.tsx";
+import { ChangedLinks } from "./changed-links.tsx";
 import { PlaceStatus, usePlace } from "./place-status.tsx";
 
 /** Renames or moves a page after showing every link that changes. */
@@ -68,12 +68,8 @@ export function MovePage({ path, onClose }: { path: string; onClose(): void }) {
         </div>
         {isFree && preview.error && <Failed error={preview.error} again={() => void preview.refetch()} />}
         {isFree && preview.isFetching && !shown && <Loading lines={4} />}
-        {shown && <MovePreview preview={shown} />}
-        {trouble && (
-          <p className="note bad plain" role="alert">
-            <Shown text={trouble} />
-          </p>
-        )}
+        {shown && <ChangedLinks {...shown} following={following(shown)} />}
+        <Problem text={trouble} />
         <div className="row-of-buttons">
           <Button type="submit" disabled={!shown} loading={move.isPending}>
             Move page
@@ -87,60 +83,12 @@ export function MovePage({ path, onClose }: { path: string; onClose(): void }) {
   );
 }
 
-const mostLines = 20;
-
-function MovePreview({ preview }: { preview: Output<"move_page"> }) {
-  const { relinked, left, topics, proposals, perspectives, edges } = preview;
-  const following = [
+/** What follows the page besides links. */
+function following({ topics, proposals, perspectives, edges }: Output<"move_page">): string[] {
+  return [
     topics > 0 && countOf(topics, "topic", "topics"),
     proposals > 0 && countOf(proposals, "open proposal", "open proposals"),
     perspectives > 0 && countOf(perspectives, "perspective", "perspectives"),
     edges > 0 && countOf(edges, "edge of the graph", "edges of the graph"),
   ].filter((words) => words !== false);
-  return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and keys must be able to do that
-    <section className="effects" aria-label="What changes" tabIndex={0}>
-      {relinked.length === 0 ? (
-        <p>No page links to it.</p>
-      ) : (
-        <>
-          <h2>Links change in {countOf(relinked.length, "page", "pages")}</h2>
-          {relinked.map((page) => (
-            <div key={page.path}>
-              <h3>
-                <Shown text={page.path} />
-              </h3>
-              <ul className="line-changes">
-                {page.lines.slice(0, mostLines).map(({ line, before, after }) => (
-                  <li key={line}>
-                    <span className="muted">Line {line}</span>
-                    <del>
-                      <Shown text={before} />
-                    </del>
-                    <ins>
-                      <Shown text={after} />
-                    </ins>
-                  </li>
-                ))}
-              </ul>
-              {page.lines.length > mostLines && <p className="hint">and {page.lines.length - mostLines} more lines</p>}
-            </div>
-          ))}
-        </>
-      )}
-      {following.length > 0 && <p>These follow the page: {following.join(", ")}.</p>}
-      {left.length > 0 && (
-        <>
-          <h2>These links stay and will lead nowhere</h2>
-          <ul>
-            {left.map(({ path, reason }) => (
-              <li key={path}>
-                <Shown text={path} />: <Shown text={reason} />
-              </li>
-            ))}
-          </ul>
-        </>
-      )}
-    </section>
-  );
 }

@@ -5,7 +5,7 @@ import { fromTemplate, type PageTemplate, pageTemplates } from "../../src/wiki/p
 import { useDraft } from "../client/draft.ts";
 import { useOperation, useWrite } from "../client/query.ts";
 import { Dialog } from "../parts/dialog.tsx";
-import { Shown } from "../parts/shown.tsx";
+import { Problem } from "../parts/state.tsx";
 import { say } from "../parts/toast.tsx";
 import { fileNameFor } from "./file-name.ts";
 import { PlaceStatus, usePlace } from "./place-status.tsx";
@@ -113,11 +113,7 @@ export function NewPage({ path: wanted, onClose }: { path?: string | undefined; 
           value={content}
           onChange={(event) => change({ text: event.currentTarget.value })}
         />
-        {trouble && (
-          <p className="note bad plain" role="alert">
-            <Shown text={trouble} />
-          </p>
-        )}
+        <Problem text={trouble} />
         <div className="row-of-buttons">
           <Button type="submit" disabled={!isReady} loading={create.isPending}>
             Create page

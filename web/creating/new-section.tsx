@@ -6,7 +6,7 @@ import { useDraft } from "../client/draft.ts";
 import { useOperation, useWrite } from "../client/query.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { Shown } from "../parts/shown.tsx";
-import { Failed } from "../parts/state.tsx";
+import { Failed, Problem } from "../parts/state.tsx";
 
 type Draft = { id: string; title: string; mode: "snapshot" | "log"; roles: string[]; description: string };
 
@@ -139,11 +139,7 @@ export function NewSection({ id: wanted, onClose }: { id?: string | undefined; o
           value={description}
           onChange={(event) => change({ description: event.currentTarget.value })}
         />
-        {trouble && (
-          <p className="note bad plain" role="alert">
-            <Shown text={trouble} />
-          </p>
-        )}
+        <Problem text={trouble} />
         <div className="row-of-buttons">
           <Button type="submit" disabled={!isReady} loading={propose.isPending}>
             Propose section

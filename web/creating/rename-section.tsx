@@ -1,11 +1,14 @@
 import { Button, TextInput } from "@mantine/core";
-import { Link, useNavigate } from "@tanstack/react-router";
+import { useDebouncedValue } from "@mantine/hooks";
+import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import type { Output } from "../client/call.ts";
 import { useOperation, useWrite } from "../client/query.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { Shown } from "../parts/shown.tsx";
+import { Problem } from "../parts/state.tsx";
 import { say } from "../parts/toast.tsx";
+import { ChangedLinks } from "./changed-links.tsx";
 
 /** Renames the section of an entry; its history, links, topics and proposals follow. */
 export function RenameSection({ id, title, onClose }: { id: string; title: string; onClose(): void }) {
@@ -14,7 +17,10 @@ export function RenameSection({ id, title, onClose }: { id: string; title: strin
   const [name, setName] = useState(title);
   const [trouble, setTrouble] = useState<string>();
   const [done, setDone] = useState<Output<"rename_section">>();
-  const backlinks = useOperation("list_backlinks", { id: `entry:${id}`, limit: 50 });
+  const [asked] = useDebouncedValue(next, 200);
+  const isAsked = asked !== "" && asked !== id;
+  const preview = useOperation("preview_section_rename", { id, new_id: asked }, { enabled: isAsked });
+  const shown = isAsked && asked === next && !preview.error ? preview.data : undefined;
   const rename = useWrite("rename_section", {
     onDone(made) {
       if (made.left.length > 0) setDone(made);
@@ -30,7 +36,7 @@ export function RenameSection({ id, title, onClose }: { id: string; title: strin
     say(`${id} is now ${to}`);
     void navigate({ to: `/entries/${to}`, replace: true });
   };
-  const isReady = next !== id && next !== "" && name.trim() !== "";
+  const isReady = shown !== undefined && name.trim() !== "";
   if (done) {
     return (
       <Dialog onClose={() => leave(done.id)} title="Section renamed">
@@ -52,7 +58,6 @@ export function RenameSection({ id, title, onClose }: { id: string; title: strin
       </Dialog>
     );
   }
-  const links = backlinks.data?.backlinks ?? [];
   return (
     <Dialog onClose={onClose} title="Rename section" size="lg">
       <form
@@ -70,29 +75,19 @@ export function RenameSection({ id, title, onClose }: { id: string; title: strin
           data-autofocus
           autoComplete="off"
           spellCheck={false}
+          aria-describedby="rename-status"
           value={next}
           onChange={(event) => setNext(event.currentTarget.value.trim())}
         />
         <TextInput label="Title" value={name} onChange={(event) => setName(event.currentTarget.value)} />
-        {links.length > 0 && (
-          <section className="effects" aria-label="Linked from">
-            <h2>Linked from</h2>
-            <ul>
-              {links.map((node) => (
-                <li key={node.id}>
-                  <Link to={`/entries/${node.id.slice("entry:".length)}`} onClick={onClose}>
-                    <Shown text={node.title} />
-                  </Link>
-                </li>
-              ))}
-            </ul>
-          </section>
-        )}
-        {trouble && (
-          <p className="note bad plain" role="alert">
-            <Shown text={trouble} />
+        {next !== id && (
+          <p id="rename-status" className={preview.error ? "place-status bad" : "place-status"} role="status">
+            {preview.error && <Shown text={preview.error.message} />}
+            {shown && `${next} is free.`}
           </p>
         )}
+        {shown && <ChangedLinks {...shown} />}
+        <Problem text={trouble} />
         <div className="row-of-buttons">
           <Button type="submit" disabled={!isReady} loading={rename.isPending}>
             Rename section

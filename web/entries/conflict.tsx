@@ -5,8 +5,8 @@ import { Button, SegmentedControl } from "@mantine/core";
 import { useEffect, useRef, useState } from "react";
 import { nonce } from "../boot.ts";
 import { editing, looks } from "../parts/codemirror.ts";
-import { Shown } from "../parts/shown.tsx";
 import { SourceDiff } from "../parts/source-diff.tsx";
+import { Problem } from "../parts/state.tsx";
 
 export type Clash = {
   base: string;
@@ -48,6 +48,7 @@ export function Conflict({ clash, name = `version ${clash.version}`, trouble, bu
               onClick={() => {
                 setStart(clash.merged ?? "");
                 setText(clash.merged ?? "");
+                onText(clash.merged ?? "");
                 setLook("merge");
               }}
             >
@@ -80,11 +81,7 @@ export function Conflict({ clash, name = `version ${clash.version}`, trouble, bu
       )}
       {look === "theirs" && <SourceDiff before={clash.base} after={clash.theirs} />}
       {look === "mine" && <SourceDiff before={clash.base} after={text} />}
-      {trouble && (
-        <p className="note bad plain" role="alert">
-          <Shown text={trouble} />
-        </p>
-      )}
+      <Problem text={trouble} />
       <div className="editor-foot">
         <Button loading={busy} onClick={() => onSave(text, clash.version)}>
           Save on top of {name}

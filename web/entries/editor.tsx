@@ -3,7 +3,7 @@ import { useDebouncedValue } from "@mantine/hooks";
 import { useEffect, useRef, useState } from "react";
 import type { RenderedPage } from "../../src/http/web-types.ts";
 import { bodyStart } from "../../src/kernel/markdown/frontmatter.ts";
-import { useOperation, useWrite } from "../client/query.ts";
+import { useFirstAnswer, useOperation, useWrite } from "../client/query.ts";
 import { CodeEditor } from "../parts/code-editor.tsx";
 import { Markdown } from "../parts/markdown.tsx";
 import { Failed, Loading } from "../parts/state.tsx";
@@ -19,19 +19,25 @@ type Props = { page: RenderedPage; onDone(): void };
 export function Editor({ page, onDone }: Props) {
   const { entry } = page;
   const latest = useOperation("fetch_entry", { id: entry?.id ?? "" }, { enabled: entry?.mode === "snapshot" });
+  const first = useFirstAnswer(latest);
   if (!entry) return null;
   if (entry.mode === "log") return <LogEditor page={page} onDone={onDone} />;
+  if (first && latest.data) {
+    const { id } = entry;
+    return <SnapshotEditor key={id} id={id} path={page.path} first={first} latest={latest.data} onDone={onDone} />;
+  }
   if (latest.error) return <Failed error={latest.error} again={() => void latest.refetch()} />;
-  if (!latest.data) return <Loading lines={12} />;
-  return <SnapshotEditor key={entry.id} id={entry.id} latest={latest.data} onDone={onDone} />;
+  return <Loading lines={12} />;
 }
 
 type Latest = { content: string; version: number; metadata: { lastAuthor: string } };
 
+type EditorProps = { id: string; path: string; first: Latest; latest: Latest; onDone(): void };
+
 /** The text and how it will look. It is saved over the version it began from, or not at all. */
-function SnapshotEditor({ id, latest, onDone }: { id: string; latest: Latest; onDone(): void }) {
-  const [begun] = useState<Draft>(
-    () => loadEntryDraft(id) ?? { text: latest.content, base: latest.content, version: latest.version },
+function SnapshotEditor({ id, path, first, latest, onDone }: EditorProps) {
+  const [begun, setBegun] = useState<Draft>(
+    () => loadEntryDraft(id) ?? { text: first.content, base: first.content, version: first.version },
   );
   const [text, setText] = useState(begun.text);
   const [clash, setClash] = useState<Clash>();
@@ -40,9 +46,15 @@ function SnapshotEditor({ id, latest, onDone }: { id: string; latest: Latest; on
   const isChanged = text !== begun.base;
 
   const save = useWrite("commit_entry", {
-    onDone({ version }) {
-      dropDraft(id);
+    onDone({ version }, { content }) {
       say(`Saved version ${version}`);
+      if (current.current !== content) {
+        // Typed while it was saved: the next save is on top of this version.
+        setBegun({ text: current.current, base: content, version });
+        setClash(undefined);
+        return;
+      }
+      dropDraft(id);
       onDone();
     },
     onRefused(refusal) {
@@ -85,7 +97,7 @@ function SnapshotEditor({ id, latest, onDone }: { id: string; latest: Latest; on
         clash={clash}
         busy={save.isPending}
         onSave={(content, version) => save.mutate({ id, content, version })}
-        onText={(mine) => keepDraft(id, { ...begun, text: mine })}
+        onText={setText}
       />
     );
   }
@@ -113,7 +125,7 @@ function SnapshotEditor({ id, latest, onDone }: { id: string; latest: Latest; on
       )}
       <div className="editor-panes">
         <CodeEditor value={begun.text} onChange={setText} label="Text of the page" onSave={actions.save.run} />
-        <Preview text={text} />
+        <Preview text={text} path={path} />
       </div>
       <div className="editor-foot">
         <ActionButton action={actions.save} busy={save.isPending} />
@@ -128,12 +140,13 @@ function SnapshotEditor({ id, latest, onDone }: { id: string; latest: Latest; on
   );
 }
 
-export function Preview({ text }: { text: string }) {
+/** `path`: the file that relative links and images start from. */
+export function Preview({ text, path }: { text: string; path: string }) {
   const [shown] = useDebouncedValue(text, 250);
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and keys must be able to do that
     <section className="preview" aria-label="Preview" tabIndex={0}>
-      <Markdown text={shown.slice(bodyStart(shown))} />
+      <Markdown text={shown.slice(bodyStart(shown))} path={path} />
     </section>
   );
 }

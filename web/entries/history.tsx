@@ -12,6 +12,7 @@ import { Restore } from "./restore.tsx";
 
 type Props = {
   id: string;
+  path: string;
   mode: "snapshot" | "log";
   latest: number;
   compare: number | undefined;
@@ -19,7 +20,7 @@ type Props = {
 };
 
 /** Every version, newest first, and what the chosen one changed. */
-export function HistoryView({ id, mode, latest, compare, show }: Props) {
+export function HistoryView({ id, path, mode, latest, compare, show }: Props) {
   const history = useOperation("entry_history", { id, limit: 200 });
   const [as, setAs] = useState<"rendered" | "source">("rendered");
   if (history.error) return <Failed error={history.error} again={() => void history.refetch()} />;
@@ -79,18 +80,20 @@ export function HistoryView({ id, mode, latest, compare, show }: Props) {
             onDone={() => show({ view: "history" })}
           />
         </div>
-        <Change id={id} version={chosen} as={as} />
+        <Change id={id} path={path} version={chosen} as={as} />
       </section>
     </div>
   );
 }
 
-function Change({ id, version, as }: { id: string; version: number; as: "rendered" | "source" }) {
+type ChangeProps = { id: string; path: string; version: number; as: "rendered" | "source" };
+
+function Change({ id, path, version, as }: ChangeProps) {
   const after = useOperation("fetch_entry", { id, version });
   const before = useOperation("fetch_entry", { id, version: version - 1 }, { enabled: version > 1 });
   if (after.error) return <Failed error={after.error} />;
   if (before.error) return <p className="note">The text of the previous version is no longer in git.</p>;
   if (!after.data || (version > 1 && !before.data)) return <Loading />;
   const texts = { before: before.data?.content ?? "", after: after.data.content };
-  return as === "rendered" ? <RenderedDiff {...texts} /> : <SourceDiff {...texts} />;
+  return as === "rendered" ? <RenderedDiff {...texts} path={path} /> : <SourceDiff {...texts} />;
 }

@@ -1,6 +1,6 @@
 import { Button, TextInput } from "@mantine/core";
 import type { RenderedPage } from "../../src/http/web-types.ts";
-import { useDraft } from "../client/draft.ts";
+import { loadDraft, useDraft } from "../client/draft.ts";
 import { useWrite } from "../client/query.ts";
 import { Rendered } from "../parts/rendered.tsx";
 import { say } from "../parts/toast.tsx";
@@ -8,12 +8,14 @@ import { say } from "../parts/toast.tsx";
 /** A log only grows: one line at the end, with time and name put in front by the server. */
 export function LogEditor({ page, onDone }: { page: RenderedPage; onDone(): void }) {
   const id = page.entry?.id ?? "";
-  const { value: line, setValue: setLine, clear } = useDraft(`line ${id}`, "");
+  const key = `line ${id}`;
+  const { value: line, setValue: setLine, clearSent } = useDraft(key, "");
   const append = useWrite("append_log", {
-    onDone() {
-      clear();
+    onDone(_, sent) {
+      clearSent(sent.line);
       say("Line added");
-      onDone();
+      // The next line was begun while this one was sent.
+      if (loadDraft<string>(key) === undefined) onDone();
     },
   });
   return (

@@ -117,7 +117,7 @@ function Page({ path }: { path: string }) {
         {search.version === undefined && <CreateMissing path={path} />}
       </NotHere>
     );
-  if (page.error) {
+  if (page.error && !shown) {
     return (
       <div className="column">
         <h1>{path}</h1>
@@ -135,6 +135,7 @@ function Page({ path }: { path: string }) {
   const { entry } = shown;
   return (
     <article className="page" data-view={view}>
+      {page.error && <Failed error={page.error} again={() => void page.refetch()} />}
       <header className="page-top">
         <Crumbs path={path} />
         <div className="page-title">
@@ -220,7 +221,14 @@ function Page({ path }: { path: string }) {
         <Suggest page={shown} topic={search.topic} onDone={() => show(search.topic ? { topic: search.topic } : {})} />
       )}
       {view === "history" && entry && (
-        <HistoryView id={entry.id} mode={entry.mode} latest={entry.latest} compare={search.compare} show={show} />
+        <HistoryView
+          id={entry.id}
+          path={path}
+          mode={entry.mode}
+          latest={entry.latest}
+          compare={search.compare}
+          show={show}
+        />
       )}
       {view === "blame" && entry && <Blame id={entry.id} />}
       {view === "source" && <SourceView path={path} />}

@@ -10,6 +10,7 @@ import { Shown } from "../parts/shown.tsx";
 import { Failed, Loading } from "../parts/state.tsx";
 import { Time } from "../parts/time.tsx";
 import { say } from "../parts/toast.tsx";
+import { AgentSetupLink } from "../topics/agent-setup-link.tsx";
 import { JobState } from "../topics/job.tsx";
 
 type Props = { page: RenderedPage; persona: string; onChoose(persona: string | undefined): void };
@@ -93,6 +94,11 @@ export function Perspective({ page, persona, onChoose }: Props) {
           </Button>
         </div>
       </div>
+      {refresh.error && (
+        <p>
+          <AgentSetupLink />
+        </p>
+      )}
       {job && (isBusy || job.status !== "succeeded") && <JobState id={job.id} />}
       {found.data?.stale && (
         <p className="note">
@@ -104,7 +110,7 @@ export function Perspective({ page, persona, onChoose }: Props) {
       {found.isPending && <Loading />}
       {found.data && (
         <div className={isBeside ? "side-by-side" : ""}>
-          <Markdown text={found.data.content} />
+          <Markdown text={found.data.content} path={page.path} />
           {isBeside && (
             <section aria-label="Original page">
               <Rendered html={page.html} title={page.title} />

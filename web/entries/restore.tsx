@@ -4,9 +4,8 @@ import { mayCall } from "../client/call.ts";
 import { useOperation, useWrite } from "../client/query.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { RotateCcw } from "../parts/icons.tsx";
-import { Shown } from "../parts/shown.tsx";
 import { SourceDiff } from "../parts/source-diff.tsx";
-import { Failed, Loading } from "../parts/state.tsx";
+import { Failed, Loading, Problem } from "../parts/state.tsx";
 import { say } from "../parts/toast.tsx";
 
 type Props = { id: string; version: number; latest: number; mode: "snapshot" | "log"; onDone(): void };
@@ -57,11 +56,7 @@ function RestoreDialog({ id, version, onDone, onClose }: Props & { onClose(): vo
               : `These lines change. The text is saved as version ${now.data.version + 1}; no version is lost.`}
           </p>
           {!isSame && <SourceDiff before={now.data.content} after={old.data.content} />}
-          {trouble && (
-            <p className="note bad plain" role="alert">
-              <Shown text={trouble} />
-            </p>
-          )}
+          <Problem text={trouble} />
           <div className="row-of-buttons">
             <Button
               disabled={isSame}

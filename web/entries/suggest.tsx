@@ -2,11 +2,11 @@ import { Button, Textarea } from "@mantine/core";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import type { RenderedPage } from "../../src/http/web-types.ts";
-import { useDraft } from "../client/draft.ts";
-import { useOperation, useWrite } from "../client/query.ts";
+import { loadDraft, useDraft } from "../client/draft.ts";
+import { useFirstAnswer, useOperation, useWrite } from "../client/query.ts";
 import { CodeEditor } from "../parts/code-editor.tsx";
 import { Shown } from "../parts/shown.tsx";
-import { Failed, Loading } from "../parts/state.tsx";
+import { Failed, Loading, Problem } from "../parts/state.tsx";
 import { say } from "../parts/toast.tsx";
 import { ActionButton } from "../shell/action-button.tsx";
 import { type Action, useActions } from "../shell/actions.ts";
@@ -18,20 +18,27 @@ type Props = { page: RenderedPage; topic: string | undefined; onDone(): void };
 /** The page's text in an editor; what is made of it is a proposal by the person, for a topic or with a new one. */
 export function Suggest({ page, topic, onDone }: Props) {
   const latest = useOperation("read_page", { path: page.path });
+  const first = useFirstAnswer(latest);
+  if (first && latest.data)
+    return <SuggestEditor key={page.path} first={first} latest={latest.data} topic={topic} onDone={onDone} />;
   if (latest.error) return <Failed error={latest.error} again={() => void latest.refetch()} />;
-  if (!latest.data) return <Loading lines={12} />;
-  return <SuggestEditor key={page.path} latest={latest.data} topic={topic} onDone={onDone} />;
+  return <Loading lines={12} />;
 }
 
 type Latest = { path: string; content: string; source_sha: string };
 
-function SuggestEditor({ latest, topic, onDone }: { latest: Latest; topic: string | undefined; onDone(): void }) {
+type EditorProps = { first: Latest; latest: Latest; topic: string | undefined; onDone(): void };
+
+function SuggestEditor({ first, latest, topic, onDone }: EditorProps) {
   const navigate = useNavigate();
-  const fresh = { text: latest.content, base: latest.content, sha: latest.source_sha, message: "" };
-  const draft = useDraft<Draft>(`edit ${latest.path} ${topic ?? ""}`, fresh);
+  // Text and base belong together: the text in the editor with the base of a later answer would undo what came between.
+  const [start, setStart] = useState(first);
+  const [round, setRound] = useState(0);
+  const fresh = { text: start.content, base: start.content, sha: start.source_sha, message: "" };
+  const key = `edit ${latest.path} ${topic ?? ""}`;
+  const draft = useDraft<Draft>(key, fresh);
   const { text, base, sha, message } = draft.value;
   const [begun, setBegun] = useState(text);
-  const [round, setRound] = useState(0);
   const [trouble, setTrouble] = useState<string>();
   const about = useOperation("get_topic", { id: topic ?? "" }, { enabled: topic !== undefined });
   const change = (next: Partial<Draft>) => {
@@ -40,8 +47,10 @@ function SuggestEditor({ latest, topic, onDone }: { latest: Latest; topic: strin
     else draft.setValue(whole);
   };
   const propose = useWrite("propose_edit", {
-    onDone({ id }) {
-      draft.clear();
+    onDone({ id }, sent) {
+      // What was typed meanwhile stays a draft.
+      const now = loadDraft<Draft>(key);
+      if (now?.text === sent.content && now.message.trim() === (sent.message ?? "")) draft.clear();
       say("Proposed; it waits for approval");
       void navigate({ to: `/proposals/${id}` });
     },
@@ -94,6 +103,7 @@ function SuggestEditor({ latest, topic, onDone }: { latest: Latest; topic: strin
               className="link-button"
               onClick={() => {
                 draft.clear();
+                setStart(latest);
                 setBegun(latest.content);
                 setRound(round + 1);
               }}
@@ -111,7 +121,7 @@ function SuggestEditor({ latest, topic, onDone }: { latest: Latest; topic: strin
           label="Text of the page"
           onSave={send}
         />
-        <Preview text={text} />
+        <Preview text={text} path={latest.path} />
       </div>
       <Textarea
         label={topic === undefined ? "What you changed and why" : "Reply in the topic (optional)"}
@@ -127,11 +137,7 @@ function SuggestEditor({ latest, topic, onDone }: { latest: Latest; topic: strin
           if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) send();
         }}
       />
-      {trouble && (
-        <p className="note bad plain" role="alert">
-          <Shown text={trouble} />
-        </p>
-      )}
+      <Problem text={trouble} />
       <div className="editor-foot">
         <ActionButton action={actions.propose} busy={propose.isPending} />
         <Button variant="default" onClick={actions.leave.run}>

@@ -1,15 +1,14 @@
-import { Button, Textarea } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
-import type { KeyboardEvent, ReactNode } from "react";
+import { type KeyboardEvent, type ReactNode, useState } from "react";
 import { boot } from "../boot.ts";
 import { mayCall } from "../client/call.ts";
-import { useDraft } from "../client/draft.ts";
-import { useOperation, useWrite } from "../client/query.ts";
+import { useOperation } from "../client/query.ts";
 import { addressOf } from "../parts/paths.ts";
 import { Shown } from "../parts/shown.tsx";
 import { Failed, Loading } from "../parts/state.tsx";
 import { JobState } from "../topics/job.tsx";
 import { Messages } from "../topics/messages.tsx";
+import { ReplyForm, useReply } from "../topics/reply-form.tsx";
 import { JobTranscript } from "./job-transcript.tsx";
 import type { Proposal } from "./proposal.tsx";
 
@@ -84,6 +83,8 @@ export function Beside({ proposal, tab }: { proposal: Proposal; tab: Tab }) {
 /** The messages of the topic and the comments on the proposal, in order. */
 function Discussion({ proposal: { topic_id: topic, comments, line_comments: onLines } }: { proposal: Proposal }) {
   const found = useOperation("get_topic", { id: topic ?? "" }, { enabled: topic !== null });
+  const reply = useReply(topic ?? "");
+  const [editing, setEditing] = useState<string>();
   if (topic !== null && !found.data && !found.error) return <Loading lines={3} />;
   const messages = found.data?.messages ?? [];
   const returned = (author: string, at: string) =>
@@ -113,8 +114,14 @@ function Discussion({ proposal: { topic_id: topic, comments, line_comments: onLi
   return (
     <>
       {found.error && <Failed error={found.error} again={() => void found.refetch()} />}
-      {all.length === 0 && !found.error ? <p className="muted">No messages yet.</p> : <Messages messages={all} />}
-      {topic !== null && found.data && mayCall("reply_topic") && <Reply topic={topic} />}
+      {all.length === 0 && !found.error ? (
+        <p className="muted">No messages yet.</p>
+      ) : (
+        <Messages messages={all} editing={editing} onEditing={setEditing} waiting={reply.waiting} />
+      )}
+      {topic !== null && found.data && mayCall("reply_topic") && (
+        <ReplyForm topic={topic} reply={reply} messages={all} onEdit={setEditing} />
+      )}
     </>
   );
 }
@@ -149,42 +156,6 @@ function OnLine({ comment }: { comment: LineComment }) {
 }
 
 type LineComment = Proposal["line_comments"][number];
-
-function Reply({ topic }: { topic: string }) {
-  const { value: text, setValue: setText, clear } = useDraft(`reply ${topic}`, "");
-  const reply = useWrite("reply_topic", { onDone: clear });
-  const words = text.trim();
-  const send = () => words && !reply.isPending && reply.mutate({ id: topic, content: words });
-  return (
-    <form
-      className="reply"
-      onSubmit={(event) => {
-        event.preventDefault();
-        send();
-      }}
-      onKeyDown={(event) => {
-        if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) send();
-      }}
-    >
-      <Textarea
-        aria-label="Reply"
-        placeholder="Reply"
-        autosize
-        minRows={1}
-        maxRows={10}
-        value={text}
-        onChange={(event) => setText(event.currentTarget.value)}
-      />
-      {words && (
-        <div className="row-of-buttons">
-          <Button type="submit" size="xs" loading={reply.isPending}>
-            Send
-          </Button>
-        </div>
-      )}
-    </form>
-  );
-}
 
 const becomes = {
   anchored: "keeps its passage",

@@ -32,7 +32,8 @@ export function BulkApprove({ chosen, onDone }: { chosen: Proposal[]; onDone(): 
     }
     setBusy(false);
     setAsking(false);
-    say(`${countOf(held, "approval takes", "approvals take")} effect in 10 s`);
+    // Each refusal was shown as it came.
+    if (held > 0) say(`${countOf(held, "approval takes", "approvals take")} effect in 10 s`);
     onDone();
   };
   return (

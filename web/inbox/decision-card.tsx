@@ -1,91 +1,129 @@
-import { Textarea } from "@mantine/core";
-import { parsePatch } from "diff";
-import { type ReactNode, useMemo, useState } from "react";
+import { Checkbox, Textarea } from "@mantine/core";
+import { type ReactNode, type RefObject, useRef, useState } from "react";
 import type { OperationName } from "../../src/operation-loaders.ts";
+import type { HiddenText } from "../../src/review/proposals/hidden-text.ts";
 import { mayCall } from "../client/call.ts";
+import type { useDraft } from "../client/draft.ts";
 import { Shown } from "../parts/shown.tsx";
-import { SourceHunks } from "../parts/source-diff.tsx";
 import { ActionButton } from "../shell/action-button.tsx";
 import { type Action, useActions } from "../shell/actions.ts";
 
-type Choice = { id: string; label: string; operation: OperationName; when: boolean; run(note: string): void };
+type Choice = {
+  id: string;
+  label: string;
+  operation: OperationName;
+  when: boolean;
+  needsNote?: boolean;
+  icon?: ReactNode;
+  isBusy?: boolean;
+  run(note: string): void;
+};
 
 type Props = {
-  label: string;
+  label?: string;
   description: string;
+  /** The note: it is kept in the browser until the decision has it. */
+  note: ReturnType<typeof useDraft<string>>;
+  mostCharacters?: number;
   /** The decision that goes on; ⌘/Ctrl+Enter in the card. */
   accept: Choice;
   /** The other one; with Shift. */
-  decline: Choice & { needsNote?: boolean };
+  decline: Choice;
+  /** Without a key. */
+  others?: Choice[];
+  /** Characters that nobody sees: `accept` waits until they are acknowledged. */
+  hidden: HiddenText[];
+  /** A decision is held: there is nothing to choose. */
+  isHeld?: boolean;
+  children?: ReactNode;
 };
 
-/** A note and two buttons that decide something that waits. No bare key decides. */
-export function DecisionCard({ label, description, accept, decline }: Props) {
-  const [note, setNote] = useState("");
-  const words = note.trim();
-  const action = ({ run, ...choice }: Choice, keys: string, when: boolean): Action => ({
-    ...choice,
-    ...{ group: "Decision", keys, within: ".decide", when, run: () => run(words) },
-  });
-  const actions = [
-    action(accept, "mod+enter", accept.when),
-    action(decline, "mod+shift+enter", decline.when && (!decline.needsNote || words !== "")),
-  ].map(({ needsNote: _, ...one }: Action & { needsNote?: boolean }): Action => one);
-  useActions(actions);
-  if (!mayCall(accept.operation)) return <p className="note">Only collaborators and admins can decide.</p>;
+/** A note and the buttons that decide something that waits. No bare key decides. */
+export function DecisionCard(props: Props) {
+  const { label = "Note", description, note, mostCharacters = 2000, hidden, isHeld = false, children } = props;
+  const { accept, decline, others = [] } = props;
+  const field = useRef<HTMLTextAreaElement>(null);
+  // What was acknowledged, so that other characters are asked about again.
+  const [accepted, setAccepted] = useState("");
+  const hasAccepted = hidden.length === 0 || accepted === JSON.stringify(hidden);
+  const words = note.value.trim();
+  const choices = [
+    { ...accept, keys: "mod+enter", when: accept.when && hasAccepted },
+    { ...decline, keys: "mod+shift+enter" },
+    ...others,
+  ].map(({ needsNote, icon, isBusy, run, ...choice }: Choice & { keys?: string }) => ({
+    ...{ icon, isBusy: isBusy === true },
+    action: {
+      ...choice,
+      ...{ group: "Decision", within: ".decide" },
+      when: choice.when && !isHeld && (needsNote !== true || words !== ""),
+      run: () => run(words),
+    } satisfies Action,
+  }));
+  useActions([focusAction(field, accept.operation, !isHeld), ...choices.map(({ action }) => action)]);
+  if (!mayCall(accept.operation)) {
+    return (
+      <div className="decide">
+        {children}
+        <p className="note">Only collaborators and admins can decide.</p>
+      </div>
+    );
+  }
   return (
     <section className="decide" aria-label="Decision">
       <Textarea
+        ref={field}
         label={label}
         description={description}
         autosize
         minRows={2}
-        maxLength={2000}
-        value={note}
-        onChange={(event) => setNote(event.currentTarget.value)}
+        maxLength={mostCharacters}
+        value={note.value}
+        onChange={(event) => note.setValue(event.currentTarget.value)}
+        disabled={isHeld}
       />
-      <div className="row-of-buttons">
-        {actions.map((one, at) => (
-          <ActionButton key={one.id} action={one} {...(at === 0 ? {} : { variant: "default" })} />
-        ))}
-      </div>
+      {hidden.length > 0 && !isHeld && (
+        <Checkbox
+          checked={hasAccepted}
+          onChange={(event) => setAccepted(event.currentTarget.checked ? JSON.stringify(hidden) : "")}
+          label={
+            <>
+              {accept.label} with these hidden characters: <Shown text={named(hidden)} />
+            </>
+          }
+        />
+      )}
+      {children}
+      {!isHeld && (
+        <div className="row-of-buttons">
+          {choices.map(({ action, icon, isBusy }, at) => (
+            <ActionButton
+              key={action.id}
+              action={action}
+              icon={icon}
+              busy={isBusy}
+              {...(at === 0 ? {} : { variant: "default" })}
+            />
+          ))}
+        </div>
+      )}
     </section>
   );
 }
 
-type PatchProps = {
-  diff: string;
-  truncated: boolean;
-  /** The files to show, also those that a truncated patch lacks; left out, those of the patch. */
-  paths?: string[];
-  about?(path: string): ReactNode;
-};
+const focusAction = (
+  field: RefObject<HTMLTextAreaElement | null>,
+  operation: OperationName,
+  when: boolean,
+): Action => ({
+  ...{ id: "decide", label: "Write a note", group: "Decision", keys: "d", operation, when },
+  run: () => field.current?.focus(),
+});
 
-/** The files of a patch, each with its hunks. */
-export function PatchedFiles({ diff, truncated, paths, about }: PatchProps) {
-  const files = useMemo(() => (diff === "" ? [] : filesOf(diff)), [diff]);
-  const shown = paths ?? files.map(({ path }) => path);
-  return (
-    <>
-      {shown.map((path) => (
-        <section key={path} aria-label={path}>
-          <h2>
-            <code>
-              <Shown text={path} />
-            </code>
-          </h2>
-          {about?.(path)}
-          <SourceHunks hunks={files.find((file) => file.path === path)?.hunks ?? []} label={`Change of ${path}`} />
-        </section>
-      ))}
-      {truncated && <p className="note">The change is too long to show whole. Look at it with git.</p>}
-    </>
-  );
-}
+const mostNamed = 10;
 
-/** The files of a patch by path. */
-export const filesOf = (diff: string) =>
-  parsePatch(diff).map(({ oldFileName = "", newFileName = "", hunks }) => ({
-    path: (newFileName === "/dev/null" ? oldFileName : newFileName).replace(/^[ab]\//, ""),
-    hunks: hunks.map(({ oldStart, newStart, lines }) => ({ old_start: oldStart, new_start: newStart, lines })),
-  }));
+const named = (hidden: HiddenText[]) =>
+  hidden
+    .slice(0, mostNamed)
+    .map(({ where, characters }) => `${characters} (${where})`)
+    .join(", ") + (hidden.length > mostNamed ? ` and ${hidden.length - mostNamed} more lines` : "");

@@ -4,6 +4,7 @@ import type { ReactNode } from "react";
 import { Failed, Loading } from "../parts/state.tsx";
 import { useTitle } from "../parts/title.ts";
 import { say } from "../parts/toast.tsx";
+import { useMoveOn } from "./queue.ts";
 
 type Props<T> = {
   title: string;
@@ -29,12 +30,12 @@ export function DecisionPage<T>({ title, found: { data, error, refetch }, about,
   );
 }
 
-/** Says what was decided and goes back to the inbox, where a stopped run is resumed. */
+/** Says what was decided and goes on with the next item of the inbox, where a stopped run is resumed. */
 export function useDecided() {
   const navigate = useNavigate();
-  return (what: string) =>
-    ({ state }: { state: string }) => {
-      say(`${what}${state === "running" ? "" : "; resume the run in the inbox"}`);
-      void navigate({ to: "/inbox", search: {} as never });
-    };
+  const moveOn = useMoveOn();
+  return (what: string, { state }: { state: string }) => {
+    say(`${what}${state === "running" ? "" : "; resume the run"}`);
+    if (!moveOn()) void navigate({ to: "/inbox", search: {} as never });
+  };
 }

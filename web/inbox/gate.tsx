@@ -1,11 +1,14 @@
 import { Link, useParams } from "@tanstack/react-router";
 import type { Output } from "../client/call.ts";
+import { useDraft } from "../client/draft.ts";
 import { useOperation, useWrite } from "../client/query.ts";
 import { Markdown } from "../parts/markdown.tsx";
 import { Shown } from "../parts/shown.tsx";
 import { Time } from "../parts/time.tsx";
-import { DecisionCard, PatchedFiles } from "./decision-card.tsx";
+import { DecisionCard } from "./decision-card.tsx";
 import { DecisionPage, useDecided } from "./decision-page.tsx";
+import { hiddenIn, hiddenInPatch } from "./hidden.ts";
+import { PatchedFiles } from "./patched-files.tsx";
 
 type Gate = Output<"show_gate">;
 
@@ -76,16 +79,31 @@ function Whole({ gate }: { gate: Gate }) {
   );
 }
 
-function Decide({ gate: { task, hash, on_reject } }: { gate: Gate }) {
+function Decide({ gate }: { gate: Gate }) {
+  const { task, hash, on_reject } = gate;
   const asks = on_reject !== null;
+  const note = useDraft(`note gate ${task}`, "");
   const decided = useDecided();
-  const done = (what: string) => decided(`${asks ? "Question" : "Result"} ${what}`);
+  const done = (what: string) => (of: { state: string }) => {
+    note.clear();
+    decided(`${asks ? "Question" : "Result"} ${what}`, of);
+  };
   const approve = useWrite("approve_task", { onDone: done("approved") });
   const giveBack = useWrite("return_task", { onDone: done("returned") });
   const reject = useWrite("reject_task", { onDone: done("rejected") });
   const when = !approve.isPending && !giveBack.isPending && !reject.isPending;
   return (
     <DecisionCard
+      note={note}
+      hidden={[
+        ...hiddenIn([
+          ["title", gate.title],
+          [asks ? "question" : "requirements", gate.requirements],
+          ["verdict", gate.feedback],
+          ["result", gate.output],
+        ]),
+        ...hiddenInPatch(gate.diff),
+      ]}
       label={asks ? "Answer" : "Note"}
       description={
         asks

@@ -1,9 +1,12 @@
 import { Link, useParams } from "@tanstack/react-router";
 import type { Output } from "../client/call.ts";
+import { useDraft } from "../client/draft.ts";
 import { useOperation, useWrite } from "../client/query.ts";
 import { Shown } from "../parts/shown.tsx";
-import { DecisionCard, PatchedFiles } from "./decision-card.tsx";
+import { DecisionCard } from "./decision-card.tsx";
 import { DecisionPage, useDecided } from "./decision-page.tsx";
+import { hiddenIn, hiddenInPatch } from "./hidden.ts";
+import { PatchedFiles } from "./patched-files.tsx";
 
 type Held = Output<"show_held_files">;
 
@@ -55,14 +58,24 @@ function Whole({ held }: { held: Held }) {
   );
 }
 
-function Decide({ held: { task, hash } }: { held: Held }) {
+function Decide({ held: { task, hash, title, files, diff } }: { held: Held }) {
+  const note = useDraft(`note held files ${task}`, "");
   const decided = useDecided();
-  const allow = useWrite("allow_files", { onDone: decided("Files allowed") });
-  const refuse = useWrite("refuse_files", { onDone: decided("Files refused") });
+  const done = (what: string) => (of: { state: string }) => {
+    note.clear();
+    decided(what, of);
+  };
+  const allow = useWrite("allow_files", { onDone: done("Files allowed") });
+  const refuse = useWrite("refuse_files", { onDone: done("Files refused") });
   const when = !allow.isPending && !refuse.isPending;
   return (
     <DecisionCard
       label="Reason"
+      note={note}
+      hidden={[
+        ...hiddenIn([["title", title], ...files.map(({ path }) => ["name of a file", path] as const)]),
+        ...hiddenInPatch(diff),
+      ]}
       description="For the next worker, if you refuse"
       accept={{
         ...{ id: "allow-files", label: "Allow files", operation: "allow_files", when },

@@ -10,13 +10,14 @@ import { Empty, Failed, Loading } from "../parts/state.tsx";
 import { Time } from "../parts/time.tsx";
 import { useTitle } from "../parts/title.ts";
 import { say } from "../parts/toast.tsx";
-import { Questions } from "../runs/questions.tsx";
 import { Resume } from "../runs/resume.tsx";
 import { runTone } from "../runs/tones.ts";
 import { type Action, useActions } from "../shell/actions.ts";
 import { BulkApprove } from "./bulk-approve.tsx";
 import { Pending } from "./pending.tsx";
 import { ProposalFacts, waited } from "./proposal-facts.tsx";
+import { Questions } from "./questions.tsx";
+import { fromRepository } from "./queue.ts";
 import { forYou, WaitingTopics } from "./waiting-topics.tsx";
 
 export type InboxFilter = "all" | "decided";
@@ -77,8 +78,8 @@ function Waiting({ isForAll }: { isForAll: boolean }) {
   const [only, setOnly] = useState<Kind>();
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   useActions(rowActions);
-  if (error) return <Failed error={error} again={() => void refetch()} />;
-  if (!all) return <Loading />;
+  const failure = error && <Failed error={error} again={() => void refetch()} />;
+  if (!all) return failure ?? <Loading />;
   const data = isForAll ? all : forYou(all);
   if (data.waiting + data.topics.length === 0 && all.waiting > 0) {
     return (
@@ -113,6 +114,7 @@ function Waiting({ isForAll }: { isForAll: boolean }) {
   const picked = data.proposals.filter(({ id }) => chosen.has(id));
   return (
     <>
+      {failure}
       {present.length > 1 && (
         <nav className="chips" aria-label="Kinds">
           {[undefined, ...present].map((kind) => (
@@ -133,7 +135,7 @@ function Waiting({ isForAll }: { isForAll: boolean }) {
       <ul className="entries inbox-rows">
         {has("topics") && <WaitingTopics topics={data.topics} />}
         {has("settings") &&
-          data.settings.map(({ name, keys }) => (
+          data.settings.map(({ name, keys, changed_at: at }) => (
             <li key={name}>
               <h2>
                 <Link to="/settings">
@@ -145,6 +147,8 @@ function Waiting({ isForAll }: { isForAll: boolean }) {
               </p>
               <p className="facts">
                 <span className="state tone-off">not allowed</span>
+                <span>{fromRepository}</span>
+                {at !== null && <span>waiting for {waited(at)}</span>}
               </p>
             </li>
           ))}
@@ -320,8 +324,9 @@ function WaitingRun({ run }: { run: Run }) {
       <p className="facts">
         <span className={`state tone-${runTone(run.state)}`}>{run.state}</span>
         <span>
-          <Shown text={run.created_by} />, <Time at={run.created_at} />
+          started by <Shown text={run.created_by} />
         </span>
+        <span>waiting for {waited(run.waiting_since)}</span>
       </p>
       {run.state === "stopped" && <Resume run={run} />}
       {(run.state === "running" || run.state === "planning") && run.reason !== null && (

@@ -6,11 +6,13 @@ import { Shown } from "../parts/shown.tsx";
 import { SourceDiff } from "../parts/source-diff.tsx";
 import { Failed, Loading } from "../parts/state.tsx";
 import { countOf } from "../parts/time.tsx";
+import type { Choices } from "./choices.ts";
 import type { Proposal } from "./proposal.tsx";
 import { ProposedChange } from "./proposed-change.tsx";
+import { TakeChanges } from "./take-changes.tsx";
 
 /** The change a proposal makes to its page: rendered, and as source. */
-export function PageChange({ proposal, onChoosing }: { proposal: Proposal; onChoosing(isChoosing: boolean): void }) {
+export function PageChange({ proposal, choices }: { proposal: Proposal; choices: Choices }) {
   const { impact } = proposal;
   const navigate = useNavigate();
   const { as = "rendered" } = useSearch({ strict: false }) as { as?: "source" };
@@ -62,22 +64,21 @@ export function PageChange({ proposal, onChoosing }: { proposal: Proposal; onCho
         </div>
       )}
       <Topics impact={impact} />
-      {!isOpen && <ProposedChange proposal={proposal} onChoosing={onChoosing} />}
-      {isOpen && page.error && <Failed error={page.error} />}
+      {!isOpen && <ProposedChange proposal={proposal} choices={choices} />}
+      {isOpen && page.error && <Failed error={page.error} again={() => void page.refetch()} />}
       {isOpen && page.isPending && <Loading />}
       {isOpen && page.data && as === "rendered" && (
-        <RenderedDiff before={bodyOf(page.data.content)} after={bodyOf(after)} />
+        <RenderedDiff before={bodyOf(page.data.content)} after={bodyOf(after)} path={proposal.subject} />
       )}
-      {isOpen && as === "source" && !impact.base_moved && (
-        <ProposedChange proposal={proposal} onChoosing={onChoosing} />
-      )}
+      {isOpen && as === "source" && !impact.base_moved && <ProposedChange proposal={proposal} choices={choices} />}
       {isOpen && page.data && as === "source" && impact.base_moved && (
         <>
           <SourceDiff before={page.data.content} after={after} />
           <h3>As proposed</h3>
-          <ProposedChange proposal={proposal} onChoosing={onChoosing} />
+          <ProposedChange proposal={proposal} choices={choices} />
         </>
       )}
+      {choices.canChoose && choices.isChoosing && <TakeChanges id={proposal.id} choices={choices} />}
       {isOpen && as === "rendered" && (
         <p className="hint">
           {openComments > 0 && `${countOf(openComments, "open comment", "open comments")} on lines. `}

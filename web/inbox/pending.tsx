@@ -7,9 +7,11 @@ import { Shown } from "../parts/shown.tsx";
 import { say } from "../parts/toast.tsx";
 
 type Decided = Pick<Output<"list_proposals">["proposals"][number], "id" | "pending">;
+/** `subject`: what was decided, where the page is about something else. */
+type Props = { proposal: Decided; subject?: string; isMine: boolean };
 
 /** A decision that can still be undone, by anybody who may decide, or the reason why it did not take effect. */
-export function Pending({ proposal: { id, pending }, isMine }: { proposal: Decided; isMine: boolean }) {
+export function Pending({ proposal: { id, pending }, subject, isMine }: Props) {
   const undo = useWrite("undo_decision", { onDone: ({ pending: { problem } }) => problem ?? say("Decision undone") });
   const left = useCountdown(pending);
   const button = useRef<HTMLButtonElement>(null);
@@ -25,8 +27,14 @@ export function Pending({ proposal: { id, pending }, isMine }: { proposal: Decid
     return (
       <div className="note bad pending" role="alert">
         <p>
-          The {decision === "approve" ? "approval" : "rejection"} by <Shown text={by} /> did not take effect:{" "}
-          <Shown text={problem} />
+          The {decision === "approve" ? "approval" : "rejection"}
+          {subject !== undefined && (
+            <>
+              {" "}
+              of <Shown text={subject} />
+            </>
+          )}{" "}
+          by <Shown text={by} /> did not take effect: <Shown text={problem} />
         </p>
         {canUndo && (
           <Button size="xs" variant="default" loading={undo.isPending} onClick={() => undo.mutate({ id })}>
@@ -40,7 +48,7 @@ export function Pending({ proposal: { id, pending }, isMine }: { proposal: Decid
     <div className="note pending">
       <p>
         <span role="status">
-          <Shown text={by} /> {decision === "approve" ? "approved" : "rejected"} this.
+          <Shown text={by} /> {decision === "approve" ? "approved" : "rejected"} <Shown text={subject ?? "this"} />.
         </span>{" "}
         <span aria-hidden>{left > 0 ? `It takes effect in ${left} s.` : "It is taking effect…"}</span>
       </p>

@@ -1,12 +1,15 @@
 import { Link, useNavigate, useParams } from "@tanstack/react-router";
 import { useMemo } from "react";
 import type { Output } from "../client/call.ts";
+import { useDraft } from "../client/draft.ts";
 import { useOperation, useWrite } from "../client/query.ts";
 import { Shown } from "../parts/shown.tsx";
 import { SourceHunks } from "../parts/source-diff.tsx";
 import { say } from "../parts/toast.tsx";
-import { DecisionCard, filesOf } from "./decision-card.tsx";
+import { DecisionCard } from "./decision-card.tsx";
 import { DecisionPage } from "./decision-page.tsx";
+import { hiddenIn, hiddenInPatch } from "./hidden.ts";
+import { filesOf } from "./patched-files.tsx";
 
 type PlanChange = Output<"show_plan_change">;
 
@@ -39,10 +42,12 @@ export function PlanChangePage() {
   );
 }
 
-function Decide({ change: { id, run, diff } }: { change: PlanChange }) {
+function Decide({ change: { id, run, reason, diff } }: { change: PlanChange }) {
   const navigate = useNavigate();
+  const note = useDraft(`note plan change ${id}`, "");
   const hunks = useMemo(() => filesOf(diff).flatMap((file) => file.hunks), [diff]);
   const toRun = (what: string) => () => {
+    note.clear();
     say(what);
     void navigate({ to: `/runs/${run}` });
   };
@@ -54,6 +59,8 @@ function Decide({ change: { id, run, diff } }: { change: PlanChange }) {
       <SourceHunks hunks={hunks} label="Change of the plan" />
       <DecisionCard
         label="Reason"
+        note={note}
+        hidden={[...hiddenIn([["reason", reason]]), ...hiddenInPatch(diff)]}
         description="If you reject it"
         accept={{
           ...{ id: "confirm-plan-change", label: "Confirm", operation: "confirm_plan_change", when },

@@ -1,5 +1,5 @@
 import { Link, useParams } from "@tanstack/react-router";
-import { useState, useSyncExternalStore } from "react";
+import { useEffect, useState, useSyncExternalStore } from "react";
 import { boot } from "../boot.ts";
 import type { Output } from "../client/call.ts";
 import { useOperation } from "../client/query.ts";
@@ -9,12 +9,11 @@ import { Failed, Loading } from "../parts/state.tsx";
 import { Time } from "../parts/time.tsx";
 import { useTitle } from "../parts/title.ts";
 import { Beside, DeskTabs, type Tab } from "./beside.tsx";
-import { Decide } from "./decide.tsx";
-import { Neighbours } from "./neighbours.tsx";
+import { useChoices } from "./choices.ts";
+import { Decide, useNote } from "./decide.tsx";
 import { NextRevision } from "./next-revision.tsx";
 import { PageChange } from "./page-change.tsx";
 import { Pending } from "./pending.tsx";
-import { WaitingQueue } from "./waiting-queue.tsx";
 
 export type Proposal = Output<"show_proposal">;
 
@@ -34,7 +33,13 @@ export function ProposalPage() {
 
 function Whole({ proposal }: { proposal: Proposal }) {
   const [isReturned, setReturned] = useState(false);
-  const [isChoosing, setChoosing] = useState(false);
+  const choices = useChoices(proposal);
+  const note = useNote(proposal.id);
+  const isDecided = proposal.status === "approved" || proposal.status === "rejected";
+  useEffect(() => {
+    // The record has it now.
+    if (isDecided && proposal.note !== null) note.clearSent(proposal.note);
+  }, [isDecided, proposal.note, note.clearSent]);
   const isNarrow = useNarrow();
   const [chosen, setTab] = useState<Tab>();
   const tab =
@@ -76,7 +81,6 @@ function Whole({ proposal }: { proposal: Proposal }) {
             </span>
           )}
         </p>
-        <Neighbours id={proposal.id} />
         <Trouble proposal={proposal} />
         {proposal.note && (
           <p className="note">
@@ -85,7 +89,6 @@ function Whole({ proposal }: { proposal: Proposal }) {
         )}
       </div>
       <div className="desk">
-        <WaitingQueue id={proposal.id} />
         {isNarrow && tabs}
         <div
           className="desk-change"
@@ -94,18 +97,18 @@ function Whole({ proposal }: { proposal: Proposal }) {
           {...(isNarrow ? { role: "tabpanel", "aria-labelledby": "beside-change" } : {})}
         >
           {proposal.kind === "page" ? (
-            <PageChange proposal={proposal} onChoosing={setChoosing} />
+            <PageChange proposal={proposal} choices={choices} />
           ) : (
             <Fields data={proposal.data} />
           )}
-          <NextRevision proposal={proposal} follow={isReturned} />
+          <NextRevision proposal={proposal} follow={isReturned && !note.isKept} />
         </div>
         {isNarrow && beside}
         <div className="desk-side">
-          {proposal.status === "open" ? (
+          {proposal.status === "open" || (note.isKept && !isDecided) ? (
             <Decide
               proposal={proposal}
-              isChoosing={isChoosing}
+              isChoosing={choices.isChoosing}
               onReturned={() => setReturned(true)}
               onNoted={() => setTab("discussion")}
             />

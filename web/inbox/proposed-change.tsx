@@ -1,96 +1,101 @@
 import { Button, Textarea } from "@mantine/core";
-import { useNavigate } from "@tanstack/react-router";
-import { useEffect, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { mayCall } from "../client/call.ts";
+import { clearDraft, loadDraft, saveDraft, useDraft } from "../client/draft.ts";
 import { useWrite } from "../client/query.ts";
 import { SourceHunks } from "../parts/source-diff.tsx";
 import { countOf } from "../parts/time.tsx";
-import { say } from "../parts/toast.tsx";
 import { Messages } from "../topics/messages.tsx";
+import type { Choice, Choices } from "./choices.ts";
 import type { Proposal } from "./proposal.tsx";
 
 type Place = { side: "old" | "new"; line: number };
-/** Left out, or taken with other lines. A change without a choice is taken as it is. */
-type Choice = "left out" | { content: string };
 
 /** The change of a proposal to its base text, line by line: comments on lines, and the choice of single changes. */
-export function ProposedChange({
-  proposal,
-  onChoosing,
-}: {
-  proposal: Proposal;
-  onChoosing(isChoosing: boolean): void;
-}) {
+export function ProposedChange({ proposal, choices }: { proposal: Proposal; choices: Choices }) {
   const { id, impact, line_comments: comments } = proposal;
-  const [at, setAt] = useState<Place>();
-  const [choices, setChoices] = useState<ReadonlyMap<number, Choice>>(new Map());
-  const isChoosing = choices.size > 0;
-  useEffect(() => {
-    onChoosing(isChoosing);
-    return () => onChoosing(false);
-  }, [isChoosing, onChoosing]);
+  const drafts = useLineDrafts(id);
   if (!impact) return null;
-  const total = impact.changes.length;
-  const isWhole = impact.omitted_lines === 0;
-  const isOpen = proposal.status === "open" && proposal.pending === null;
-  const choose = (number: number, choice: Choice | undefined) => {
-    const next = new Map(choices);
-    if (choice === undefined) next.delete(number);
-    else next.set(number, choice);
-    setChoices(next);
-  };
-  const isAt = ({ side, line }: Place) => at?.side === side && at.line === line;
   return (
-    <>
-      <SourceHunks
-        hunks={impact.hunks}
-        {...(mayCall("comment_on_line")
-          ? {
-              tools: (place: Place, isChanged: boolean) => (
-                <button
-                  type="button"
-                  className="line-comment"
-                  tabIndex={isChanged ? 0 : -1}
-                  aria-label={`Comment on ${nameOf(place)}`}
-                  onClick={() => setAt(place)}
-                >
-                  +
-                </button>
-              ),
-            }
-          : {})}
-        under={(places) => {
-          const here = comments.filter(({ side, place }) =>
-            places.some((one) => one.side === side && one.line === place),
-          );
-          const writing = places.find(isAt);
-          if (here.length === 0 && !writing) return null;
-          return (
-            <div className="line-talk">
-              {here.length > 0 && <LineMessages comments={here} shown={id} />}
-              {writing && <Composer id={id} place={writing} onEnd={() => setAt(undefined)} />}
-            </div>
-          );
-        }}
-        {...(isOpen && isWhole && mayCall("take_changes")
-          ? {
-              changeHead: (number: number, added: string) => (
-                <ChangeHead
-                  number={number}
-                  total={total}
-                  added={added}
-                  choice={choices.get(number)}
-                  onChoose={(choice) => choose(number, choice)}
-                />
-              ),
-            }
-          : {})}
-      />
-      {isOpen && isChoosing && (
-        <TakeChanges id={id} total={total} choices={choices} onReset={() => setChoices(new Map())} />
-      )}
-    </>
+    <SourceHunks
+      hunks={impact.hunks}
+      {...(mayCall("comment_on_line")
+        ? {
+            tools: (place: Place) => (
+              <button
+                type="button"
+                className="line-comment"
+                aria-label={`Comment on ${nameOf(place)}`}
+                onClick={() => drafts.open(place)}
+              >
+                +
+              </button>
+            ),
+          }
+        : {})}
+      under={(places) => {
+        const here = comments.filter(({ side, place }) =>
+          places.some((one) => one.side === side && one.line === place),
+        );
+        const writing = places.filter(drafts.isShown);
+        if (here.length === 0 && writing.length === 0) return null;
+        return (
+          <div className="line-talk">
+            {here.length > 0 && <LineMessages comments={here} shown={id} />}
+            {writing.map((place) => (
+              <Composer key={keyOf(place)} id={id} place={place} drafts={drafts} />
+            ))}
+          </div>
+        );
+      }}
+      {...(choices.canChoose && mayCall("take_changes")
+        ? {
+            changeHead: (number: number, added: string) => (
+              <ChangeHead
+                number={number}
+                total={choices.total}
+                added={added}
+                choice={choices.of(number)}
+                onChoose={(choice) => choices.choose(number, choice)}
+              />
+            ),
+          }
+        : {})}
+    />
   );
+}
+
+const keyOf = ({ side, line }: Place) => `${side} ${line}`;
+const noDrafts: Record<string, string> = {};
+
+/** Unsent comments on lines. One without words is shown only at the line that was pressed last. */
+function useLineDrafts(id: string) {
+  const key = `lines ${id}`;
+  const { value } = useDraft(key, noDrafts);
+  const [pressed, setPressed] = useState<{ key: string; times: number }>();
+  const stored = () => loadDraft<Record<string, string>>(key) ?? noDrafts;
+  const set = (place: Place, text: string) => {
+    const { [keyOf(place)]: _, ...others } = stored();
+    const next = text === "" ? others : { ...others, [keyOf(place)]: text };
+    if (Object.keys(next).length > 0) saveDraft(key, next);
+    else clearDraft(key);
+  };
+  const close = (place: Place) => {
+    set(place, "");
+    if (pressed?.key === keyOf(place)) setPressed(undefined);
+  };
+  return {
+    textOf: (place: Place) => value[keyOf(place)] ?? "",
+    isShown: (place: Place) => keyOf(place) in value || pressed?.key === keyOf(place),
+    /** Changes when the button of the line is pressed: its field takes the focus. */
+    pressesOf: (place: Place) => (pressed?.key === keyOf(place) ? pressed.times : 0),
+    open: (place: Place) => setPressed({ key: keyOf(place), times: (pressed?.times ?? 0) + 1 }),
+    set,
+    close,
+    closeSent: (place: Place, sent: string) => {
+      if ((stored()[keyOf(place)] ?? sent).trim() === sent) close(place);
+    },
+  };
 }
 
 const nameOf = ({ side, line }: Place) => (side === "old" ? `removed line ${line}` : `line ${line}`);
@@ -147,11 +152,18 @@ function Resolve({ comment: { seq, resolved_at: at }, proposal }: { comment: Lin
   );
 }
 
-function Composer({ id, place, onEnd }: { id: string; place: Place; onEnd(): void }) {
-  const [text, setText] = useState("");
-  const send = useWrite("comment_on_line", { onDone: onEnd });
+type ComposerProps = { id: string; place: Place; drafts: ReturnType<typeof useLineDrafts> };
+
+function Composer({ id, place, drafts }: ComposerProps) {
+  const text = drafts.textOf(place);
+  const field = useRef<HTMLTextAreaElement>(null);
+  const send = useWrite("comment_on_line", { onDone: (_, { content }) => drafts.closeSent(place, content) });
   const words = text.trim();
   const submit = () => words && !send.isPending && send.mutate({ id, ...place, content: words });
+  const presses = drafts.pressesOf(place);
+  useEffect(() => {
+    if (presses > 0) field.current?.focus({ preventScroll: true });
+  }, [presses]);
   return (
     <form
       className="stack"
@@ -161,24 +173,23 @@ function Composer({ id, place, onEnd }: { id: string; place: Place; onEnd(): voi
       }}
       onKeyDown={(event) => {
         if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) submit();
-        if (event.key === "Escape" && words === "") onEnd();
+        if (event.key === "Escape" && words === "") drafts.close(place);
       }}
     >
       <Textarea
         label={`Comment on ${nameOf(place)}`}
         autosize
         minRows={2}
-        data-autofocus
-        ref={(field) => field?.focus({ preventScroll: true })}
+        ref={field}
         value={text}
-        onChange={(event) => setText(event.currentTarget.value)}
+        onChange={(event) => drafts.set(place, event.currentTarget.value)}
         maxLength={20_000}
       />
       <div className="row-of-buttons">
         <Button type="submit" size="xs" loading={send.isPending} disabled={words === ""}>
           Add comment
         </Button>
-        <Button size="xs" variant="default" onClick={onEnd}>
+        <Button size="xs" variant="default" onClick={() => drafts.close(place)}>
           Cancel
         </Button>
       </div>
@@ -229,56 +240,5 @@ function ChangeHead({ number, total, added, choice, onChoose }: HeadProps) {
         />
       )}
     </div>
-  );
-}
-
-type TakeProps = { id: string; total: number; choices: ReadonlyMap<number, Choice>; onReset(): void };
-
-/** Makes the revision with the changes that were taken. */
-function TakeChanges({ id, total, choices, onReset }: TakeProps) {
-  const [note, setNote] = useState("");
-  const navigate = useNavigate();
-  const take = useWrite("take_changes", {
-    onDone({ id: made, revision_number: revision }) {
-      say(`Revision ${revision} has your changes. Approve it now.`);
-      void navigate({ to: `/proposals/${made}`, search: { as: "source" } as never });
-    },
-  });
-  const changes = Array.from({ length: total }, (_, at) => at + 1).flatMap((number) => {
-    const choice = choices.get(number);
-    if (choice === "left out") return [];
-    return [{ number, ...(choice ? { content: choice.content } : {}) }];
-  });
-  const words = note.trim();
-  return (
-    <section className="note take-changes" aria-label="Your revision">
-      <p>
-        {countOf(changes.length, "change", "changes")} of {total} in your revision. The proposal stays in the record.
-      </p>
-      {changes.length < total && (
-        <Textarea
-          label="About the changes left out"
-          description="A message of the topic, with their lines; the next agent reads it"
-          autosize
-          minRows={2}
-          maxLength={4000}
-          value={note}
-          onChange={(event) => setNote(event.currentTarget.value)}
-        />
-      )}
-      <div className="row-of-buttons">
-        <Button
-          size="xs"
-          loading={take.isPending}
-          disabled={changes.length === 0}
-          onClick={() => take.mutate({ id, changes, ...(words ? { note: words } : {}) })}
-        >
-          Make revision
-        </Button>
-        <Button size="xs" variant="default" onClick={onReset}>
-          Take all
-        </Button>
-      </div>
-    </section>
   );
 }

@@ -7,12 +7,15 @@ import { Rendered } from "./rendered.tsx";
 import { SourceDiff } from "./source-diff.tsx";
 import { Failed, Loading } from "./state.tsx";
 
+/** `path`: the file that relative links and images start from. */
+type Props = { before: string; after: string; path: string };
+
 /** Two texts as the page people read, with what was taken away and what came. */
-export function RenderedDiff({ before, after }: { before: string; after: string }) {
+export function RenderedDiff({ before, after, path }: Props) {
   const compared = useQuery({
-    queryKey: ["compared", before, after],
+    queryKey: ["compared", path, before, after],
     queryFn: async ({ signal }) =>
-      ((await ask("/api/rendered/comparison", "post", { before, after }, signal)) as { stretches: Stretch[] })
+      ((await ask("/api/rendered/comparison", "post", { before, after, path }, signal)) as { stretches: Stretch[] })
         .stretches,
     staleTime: Number.POSITIVE_INFINITY,
   });

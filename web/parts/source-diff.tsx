@@ -32,7 +32,7 @@ type LinePlace = { side: "old" | "new"; line: number };
 /** What a reviewer adds to the lines. */
 type Additions = {
   /** At the end of a line. */
-  tools?: (place: LinePlace, isChanged: boolean) => ReactNode;
+  tools?: (place: LinePlace) => ReactNode;
   /** Below a line; a line that did not change has a place on both sides. */
   under?: (places: LinePlace[]) => ReactNode;
   /** Above each run of changed lines, which are numbered from 1, with the lines that it adds. */
@@ -105,7 +105,7 @@ function Hunk({ lines, isFirst, changesBefore, tools, under, changeHead }: HunkP
             <td className="sign">{line.kind === "added" ? "+" : line.kind === "removed" ? "−" : " "}</td>
             <td className="code" dir="auto">
               <Words line={line} pair={pairs.get(line)} />
-              {tools?.(placesOf(line)[0] ?? { side: "new", line: 1 }, line.kind !== "same")}
+              {tools?.(placesOf(line)[0] ?? { side: "new", line: 1 })}
             </td>
           </tr>
           {under && <Added row={under(placesOf(line))} />}

@@ -2,6 +2,7 @@ import { Button, Skeleton } from "@mantine/core";
 import type { ReactNode } from "react";
 import { spellHidden } from "../../src/kernel/hidden.ts";
 import { Refusal } from "../client/call.ts";
+import { Shown } from "./shown.tsx";
 
 /** Nothing here yet, and what would bring something here. */
 export function Empty({ title, icon, children }: { title: string; icon?: ReactNode; children?: ReactNode }) {
@@ -40,6 +41,16 @@ export function Failed({ error, again }: { error: Error; again?: () => void }) {
         </Button>
       )}
     </div>
+  );
+}
+
+/** Why something that the person did was refused. */
+export function Problem({ text }: { text: string | undefined }) {
+  if (text === undefined) return null;
+  return (
+    <p className="note bad plain" role="alert">
+      <Shown text={text} />
+    </p>
   );
 }
 

@@ -2,6 +2,7 @@ import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router"
 import { useState } from "react";
 import type { Output } from "../client/call.ts";
 import { useOperation } from "../client/query.ts";
+import { Questions } from "../inbox/questions.tsx";
 import { Ban, Check, GitFork, Pause, Pencil, Play, RotateCcw } from "../parts/icons.tsx";
 import { later } from "../parts/later.tsx";
 import { Markdown } from "../parts/markdown.tsx";
@@ -13,7 +14,6 @@ import { ActionButton } from "../shell/action-button.tsx";
 import { type Action, useActions } from "../shell/actions.ts";
 import { Approvals, Facts, Progress, Setups } from "./facts.tsx";
 import { Failures } from "./failures.tsx";
-import { Questions } from "./questions.tsx";
 import { Resume } from "./resume.tsx";
 import { canMerge, canReplan, hasNoPlan, isReopened, useRunActions } from "./run-actions.ts";
 import { RunDialog } from "./run-dialog.tsx";

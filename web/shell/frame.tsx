@@ -6,6 +6,7 @@ import { boot } from "../boot.ts";
 import { follow, type LiveState } from "../client/live.ts";
 import { signOut } from "../client/sign-out.ts";
 import { startCreating, useCreating } from "../creating/creating.ts";
+import { QueueBar } from "../inbox/queue-bar.tsx";
 import { Menu, Search } from "../parts/icons.tsx";
 import { later } from "../parts/later.tsx";
 import { Shown } from "../parts/shown.tsx";
@@ -168,6 +169,7 @@ export function Frame() {
         )}
         <WarningBanner />
         <TrustBanner />
+        <QueueBar />
         <Outlet />
       </main>
       {open === "palette" && <Palette onClose={() => setOpen(undefined)} />}

@@ -1,6 +1,7 @@
 import { SegmentedControl } from "@mantine/core";
 import { Link, useParams } from "@tanstack/react-router";
 import { useState } from "react";
+import { boot } from "../boot.ts";
 import { Refusal } from "../client/call.ts";
 import { useOperation } from "../client/query.ts";
 import { Lines } from "../parts/lines.tsx";
@@ -76,7 +77,7 @@ export function SourcePage() {
       )}
       {source?.content &&
         (isMarkdown && as === "rendered" ? (
-          <Markdown text={source.content} />
+          <Markdown text={source.content} path={`${boot.workspace.sources}/${path}`} />
         ) : (
           <Lines text={source.content} label="Text of the source" />
         ))}

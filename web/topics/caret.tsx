@@ -87,9 +87,10 @@ export function Caret({ body }: Props) {
 const isTyping = (target: EventTarget | null) =>
   target instanceof HTMLElement && /^(INPUT|TEXTAREA|SELECT|BUTTON)$/.test(target.tagName);
 
-const steps: Record<string, ["forward" | "backward", string, string]> = {
-  ArrowRight: ["forward", "character", "word"],
-  ArrowLeft: ["backward", "character", "word"],
+/** Left and right are directions on the screen: in Hebrew, left is forward. */
+const steps: Record<string, ["forward" | "backward" | "left" | "right", string, string]> = {
+  ArrowRight: ["right", "character", "word"],
+  ArrowLeft: ["left", "character", "word"],
   ArrowDown: ["forward", "line", "paragraph"],
   ArrowUp: ["backward", "line", "paragraph"],
   End: ["forward", "lineboundary", "documentboundary"],

@@ -16,7 +16,7 @@ type Props = {
   /** Closes the composer and keeps the draft. */
   onClose(): void;
   onDiscard(): void;
-  onOpened(id: string): void;
+  onOpened(id: string, sent: string): void;
 };
 
 /** A new topic: on some words, or on the whole page. */
@@ -24,7 +24,7 @@ export function Composer({ path, draft, found, onChange, onClose, onDiscard, onO
   const { text, kind, passage } = draft;
   const field = useRef<HTMLTextAreaElement>(null);
   const open = useWrite("open_topic", {
-    onDone: ({ id }) => onOpened(id),
+    onDone: ({ id }, { content }) => onOpened(id, content),
     onRefused({ status }) {
       // The page changed a moment ago: show its text, and ask about the passage.
       if (status === 409)

@@ -13,7 +13,14 @@ import { Composer, DraftCard } from "./composer.tsx";
 import { offsetAt, paint, rangesOf, type Span } from "./place.ts";
 import { SelectionBar } from "./selection-bar.tsx";
 import { Thread } from "./thread.tsx";
-import { keepTopicDraft, newDraft, type TopicDraft, useDraftPlaces, useTopicDrafts } from "./topic-drafts.ts";
+import {
+  dropSentTopicDraft,
+  keepTopicDraft,
+  newDraft,
+  type TopicDraft,
+  useDraftPlaces,
+  useTopicDrafts,
+} from "./topic-drafts.ts";
 
 type Props = {
   page: RenderedPage;
@@ -149,9 +156,9 @@ export function Discussion({ page, body, search, show, composing, onCompose }: P
           onCompose(undefined);
           keepTopicDraft(page.path, { ...draft, text: "" });
         }}
-        onOpened={(id) => {
+        onOpened={(id, sent) => {
           pointed.current.set(id, draft.id);
-          keepTopicDraft(page.path, { ...draft, text: "" });
+          dropSentTopicDraft(page.path, draft.id, sent);
           choose(id);
         }}
       />

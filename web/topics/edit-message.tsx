@@ -1,6 +1,6 @@
 import { Button } from "@mantine/core";
 import { useEffect, useRef } from "react";
-import { useDraft } from "../client/draft.ts";
+import { loadDraft, useDraft } from "../client/draft.ts";
 import { useWrite } from "../client/query.ts";
 import { say } from "../parts/toast.tsx";
 import { MessageField } from "./message-field.tsx";
@@ -9,13 +9,14 @@ type Props = { topic: string; seq: number; content: string; onDone(): void };
 
 /** The person's own message in a field. Escape closes it and keeps the draft. */
 export function EditMessage({ topic, seq, content, onDone }: Props) {
-  const draft = useDraft(`message ${topic} ${seq}`, content);
+  const key = `message ${topic} ${seq}`;
+  const draft = useDraft(key, content);
   const field = useRef<HTMLTextAreaElement>(null);
   const edit = useWrite("edit_message", {
-    onDone() {
-      draft.clear();
+    onDone(_, sent) {
+      draft.clearSent(sent.content);
       say("Message edited");
-      onDone();
+      if (loadDraft(key) === undefined) onDone();
     },
   });
   const isReady = draft.value.trim() !== "" && draft.value.trim() !== content.trim();

@@ -1,4 +1,4 @@
-import { Button, NativeSelect } from "@mantine/core";
+import { NativeSelect } from "@mantine/core";
 import { useEffect, useRef, useState } from "react";
 import { spellHidden } from "../../src/kernel/hidden.ts";
 import { mayCall } from "../client/call.ts";
@@ -13,8 +13,8 @@ import { say } from "../parts/toast.tsx";
 import { ActionButton } from "../shell/action-button.tsx";
 import { type Action, useActions } from "../shell/actions.ts";
 import type { Topic } from "./discussion.tsx";
-import { MessageField } from "./message-field.tsx";
-import { isOwn, Messages } from "./messages.tsx";
+import { Messages } from "./messages.tsx";
+import { ReplyForm, useReply } from "./reply-form.tsx";
 import { TopicWork } from "./work.tsx";
 
 type Props = { topic: Topic; isActive: boolean; onChoose(id: string | undefined): void };
@@ -73,14 +73,12 @@ export function Thread({ topic, isActive, onChoose }: Props) {
 
 function Talk({ topic }: { topic: Topic }) {
   const whole = useOperation("get_topic", { id: topic.id });
-  const { value: text, setValue: setText, clear } = useDraft(`reply ${topic.id}`, "");
+  const reply = useReply(topic.id);
   const field = useRef<HTMLTextAreaElement>(null);
   const [editing, setEditing] = useState<string>();
-  const reply = useWrite("reply_topic", { onDone: clear });
   const reopen = useWrite("reopen_topic", { onDone: () => say("Topic reopened") });
   const resolve = useWrite("resolve_topic", { onDone: () => say("Resolved", () => reopen.mutate({ id: topic.id })) });
   const isOpen = topic.status === "open";
-  const send = () => text.trim() && !reply.isPending && reply.mutate({ id: topic.id, content: text.trim() });
   const actions: Record<"reply" | "resolve" | "reopen", Action> = {
     reply: {
       id: "topic-reply",
@@ -119,8 +117,8 @@ function Talk({ topic }: { topic: Topic }) {
   useEffect(() => {
     if (isSeen) markRead({ topic_id: topic.id });
   }, [isSeen, topic.id, markRead]);
-  if (whole.error) return <Failed error={whole.error} again={() => void whole.refetch()} />;
-  if (!whole.data) return <Loading lines={2} />;
+  const failure = whole.error && <Failed error={whole.error} again={() => void whole.refetch()} />;
+  if (!whole.data) return failure ?? <Loading lines={2} />;
   const messages = whole.data.messages.map(({ seq, author_kind: authorKind, edited_at: editedAt, ...message }) => ({
     ...message,
     id: `${topic.id}-${seq}`,
@@ -130,65 +128,30 @@ function Talk({ topic }: { topic: Topic }) {
   }));
   return (
     <>
-      <Messages
-        messages={messages}
-        editing={editing}
-        onEditing={setEditing}
-        waiting={reply.isPending ? reply.variables?.content : undefined}
-      />
+      {failure}
+      <Messages messages={messages} editing={editing} onEditing={setEditing} waiting={reply.waiting} />
       <TopicWork topic={topic} />
       {mayCall("assign_topic") && <Assignee topic={topic} />}
       {mayCall("reply_topic") && (
-        <form
-          className="reply"
-          onSubmit={(event) => {
-            event.preventDefault();
-            send();
-          }}
-          onKeyDown={(event) => {
-            if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) send();
-            if (event.key === "Escape") field.current?.blur();
-            const last = event.key === "ArrowUp" && text === "" ? messages.findLast(isOwn) : undefined;
-            if (!last) return;
-            event.preventDefault();
-            setEditing(last.id);
-          }}
-        >
-          <MessageField
-            field={field}
-            aria-label="Reply"
-            placeholder="Reply"
-            autosize
-            minRows={1}
-            maxRows={10}
-            value={text}
-            onText={setText}
-          />
-          <div className="row-of-buttons">
-            {text.trim() && (
-              <Button type="submit" size="xs" loading={reply.isPending}>
-                Send
-              </Button>
-            )}
-            {isOpen ? (
-              <ActionButton
-                action={actions.resolve}
-                icon={<Check size={14} />}
-                size="xs"
-                variant="default"
-                busy={resolve.isPending}
-              />
-            ) : (
-              <ActionButton
-                action={actions.reopen}
-                icon={<RotateCcw size={14} />}
-                size="xs"
-                variant="default"
-                busy={reopen.isPending}
-              />
-            )}
-          </div>
-        </form>
+        <ReplyForm topic={topic.id} reply={reply} messages={messages} onEdit={setEditing} field={field}>
+          {isOpen ? (
+            <ActionButton
+              action={actions.resolve}
+              icon={<Check size={14} />}
+              size="xs"
+              variant="default"
+              busy={resolve.isPending}
+            />
+          ) : (
+            <ActionButton
+              action={actions.reopen}
+              icon={<RotateCcw size={14} />}
+              size="xs"
+              variant="default"
+              busy={reopen.isPending}
+            />
+          )}
+        </ReplyForm>
       )}
     </>
   );

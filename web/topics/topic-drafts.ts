@@ -35,6 +35,12 @@ export function keepTopicDraft(path: string, draft: TopicDraft): void {
   else clearDraft(keyOf(path));
 }
 
+/** Removes a draft that was sent, unless its text is another one by now. */
+export function dropSentTopicDraft(path: string, id: string, sent: string): void {
+  const draft = listOf(loadDraft<TopicDraft[]>(keyOf(path))).find((one) => one.id === id);
+  if (draft?.text.trim() === sent.trim()) keepTopicDraft(path, { ...draft, text: "" });
+}
+
 type Found = Pick<Output<"find_passage">, "state" | "place" | "source_sha">;
 
 /** Where the passages of drafts are in the text that is shown; a draft is absent until that is known. */

@@ -5,6 +5,7 @@ import { Bot } from "../parts/icons.tsx";
 import { Time } from "../parts/time.tsx";
 import { ActionButton } from "../shell/action-button.tsx";
 import { type Action, useActions } from "../shell/actions.ts";
+import { AgentSetupLink } from "./agent-setup-link.tsx";
 import type { Topic } from "./discussion.tsx";
 import { JobState } from "./job.tsx";
 
@@ -49,7 +50,7 @@ export function TopicWork({ topic }: { topic: Topic }) {
             variant={found.some(({ status }) => status === "open") ? "default" : "light"}
             busy={start.isPending}
           />
-          {start.error && mayCall("show_agents") && <Link to="/settings/agents">Set up an agent</Link>}
+          {start.error && <AgentSetupLink />}
         </div>
       )}
     </div>

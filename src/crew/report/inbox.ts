@@ -1,3 +1,5 @@
+import { stat } from "node:fs/promises";
+import { join } from "node:path";
 import * as z from "zod";
 import { waitingItems } from "../../config/trust-items.ts";
 import { type Caller, kindOf, nameOf } from "../../kernel/caller.ts";
@@ -11,7 +13,7 @@ import type { RunRow } from "../../store/crew-tables.ts";
 import { assigneesOf } from "../../store/queries/assignments.ts";
 import { waitingGates } from "../../store/queries/gates.ts";
 import { waitingFiles } from "../../store/queries/held-files.ts";
-import { failedRuns, runsThatWait, startersOf, tasksOfRun } from "../../store/queries/runs.ts";
+import { failedRuns, lastChangesOf, runsThatWait, startersOf, tasksOfRun } from "../../store/queries/runs.ts";
 import { titlesOf } from "../../store/queries/titles.ts";
 import { openersOf } from "../../store/queries/topics.ts";
 import { whyStalled } from "../record/carrier.ts";
@@ -61,6 +63,7 @@ export const inbox = operation({
           reason: z.string().nullable(),
           stopped_by: stoppedBy,
           stalled: z.boolean().describe("True if no process executes or plans the run, although it is running or being planned"),
+          waiting_since: z.string().describe("When its oldest open question was asked, or else when its state changed"),
           budget,
           questions: z.array(question),
         }),
@@ -85,7 +88,13 @@ export const inbox = operation({
         "Verified results, which a person approves or returns, and questions of plans, which they approve or reject",
       ),
     settings: z
-      .array(z.object({ name: z.string(), keys: z.array(z.string()) }))
+      .array(
+        z.object({
+          name: z.string(),
+          keys: z.array(z.string()),
+          changed_at: z.string().nullable().describe("When the file with these settings was last changed"),
+        }),
+      )
       .describe("Settings of the repository that nobody has allowed on this machine"),
   }),
   async run(app: CrewApp, _input, caller) {
@@ -106,6 +115,10 @@ export const inbox = operation({
         failed.map(async (run) => ({ run: await explained(app, run), questions: [], isStalled: false })),
       )),
     ];
+    const changedAt = await lastChangesOf(
+      app.db.read,
+      found.map(({ run }) => run.id),
+    );
     const runs = found.map(({ run, questions, isStalled }) => ({
       id: run.id,
       state: run.state,
@@ -115,6 +128,7 @@ export const inbox = operation({
       ended_at: run.ended_at,
       reason: run.reason,
       stalled: isStalled,
+      waiting_since: questions[0]?.at ?? run.ended_at ?? changedAt.get(run.id) ?? run.created_at,
       stopped_by: stopCause(run),
       questions,
       budget: { tokens: run.budget_tokens, usd: run.budget_usd },
@@ -149,10 +163,22 @@ export const inbox = operation({
       })),
       files: held.map(shownFiles),
       gates: gates.map(shownGate),
-      settings: untrusted.map(({ item, changes }) => ({ name: item.name, keys: changes.map(({ key }) => key) })),
+      settings: await Promise.all(
+        untrusted.map(async ({ item, changes }) => ({
+          name: item.name,
+          keys: changes.map(({ key }) => key),
+          changed_at: await changeTimeOf(join(app.config.root, item.name)),
+        })),
+      ),
     });
   },
 });
+
+const changeTimeOf = async (file: string): Promise<string | null> =>
+  stat(file).then(
+    ({ mtime }) => mtime.toISOString(),
+    () => null,
+  );
 
 /** Says of an item whether it is for the caller. Readers decide nothing. */
 async function responsibility(

@@ -30,6 +30,8 @@ export const question = z.object({
   id: z.string(),
   task: z.string(),
   question: z.string(),
+  asked_by: z.string().describe("The agent that asks"),
+  at: z.string(),
   answer: z.string().nullable(),
   answered_by: z.string().nullable().describe("A person's name, or pm-… for the planner"),
   passed_on: z.string().nullable().describe("Why the planner left it to a person"),
@@ -176,8 +178,8 @@ export const runDetails = {
         duration_ms: ended_at === null ? null : Date.parse(ended_at) - Date.parse(started_at),
       })),
       failures: tasks.flatMap(failureLine),
-      questions: questions.map(({ id, task_id, question, answer, answered_by, passed_on }) => ({
-        ...{ id, task: numbers.get(task_id) ?? task_id, question, answer, answered_by, passed_on },
+      questions: questions.map(({ id, task_id, question, asked_by, at, answer, answered_by, passed_on }) => ({
+        ...{ id, task: numbers.get(task_id) ?? task_id, question, asked_by, at, answer, answered_by, passed_on },
       })),
     });
   },

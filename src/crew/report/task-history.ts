@@ -270,8 +270,8 @@ export const taskRecord = operation({
         ...{ id, content, sent_by, sent_at, delivered, delivered_at },
         attempt: attempts.find((one) => one.epoch === epoch)?.attempt ?? null,
       })),
-      questions: questions.map(({ id, question, answer, answered_by, passed_on }) => ({
-        ...{ id, question, answer, answered_by, passed_on },
+      questions: questions.map(({ id, question, asked_by, at, answer, answered_by, passed_on }) => ({
+        ...{ id, question, asked_by, at, answer, answered_by, passed_on },
       })),
     });
   },

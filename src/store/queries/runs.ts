@@ -125,6 +125,8 @@ type OpenQuestion = {
   id: string;
   task: string;
   question: string;
+  asked_by: string;
+  at: string;
   answer: null;
   answered_by: null;
   passed_on: string | null;
@@ -185,7 +187,10 @@ export async function runsThatWait(
       .selectFrom("questions")
       .innerJoin("runs", "runs.id", "questions.run_id")
       .innerJoin("run_tasks", "run_tasks.task_id", "questions.task_id")
-      .select(["questions.id", "questions.run_id", "questions.question", "questions.passed_on", "run_tasks.number"])
+      .select([
+        ...(["questions.id", "questions.run_id", "questions.question", "questions.asked_by", "questions.at"] as const),
+        ...(["questions.passed_on", "run_tasks.number"] as const),
+      ])
       .where("questions.answer", "is", null)
       .where("runs.state", "in", ["running", "stopped"])
       .orderBy("questions.at")
@@ -198,8 +203,8 @@ export async function runsThatWait(
       isStalled: stalled !== undefined,
       questions: asked
         .filter(({ run_id }) => run_id === run.id)
-        .map(({ id, number, question, passed_on }) => ({
-          ...{ id, task: number, question, passed_on },
+        .map(({ id, number, question, asked_by, at, passed_on }) => ({
+          ...{ id, task: number, question, asked_by, at, passed_on },
           ...{ answer: null, answered_by: null },
         })),
     }))
@@ -207,6 +212,23 @@ export async function runsThatWait(
       ({ run, isStalled, questions }) =>
         isStalled || questions.length > 0 || (run.state !== "planning" && run.reason !== null),
     );
+}
+
+/** When each run last changed its state. */
+export async function lastChangesOf(query: Query, ids: readonly string[]): Promise<Map<string, string>> {
+  if (ids.length === 0) return new Map();
+  const rows = await query
+    .selectFrom("events")
+    .select(({ fn }) => ["subject", fn.max("at").as("at")])
+    .where(
+      "subject",
+      "in",
+      ids.map((id) => `run:${id}`),
+    )
+    .where("kind", "like", "run-%")
+    .groupBy("subject")
+    .execute();
+  return new Map(rows.map(({ subject, at }) => [subject.slice("run:".length), at]));
 }
 
 export type RecordedMerge = { into: string; accepted: string; commit: string; squash: boolean };

@@ -10,21 +10,23 @@ import { branchReady, pageCommitted } from "./ready-for-commit.ts";
 type Ids = { from: string; to: string };
 type Left = { path: string; reason: string };
 
-/**
- * Rewrites the links to a renamed entry in pages that are not entries, in one commit of the branch. A page that cannot
- * be written keeps its links and is listed.
- */
-export async function relinkPages(
+type Change = { page: Page; text: string; onHead: string };
+
+const moveOf = ({ wiki }: WikiApp["config"], ids: Ids) => ({
+  ...{ from: `${wiki}/${ids.from}.md`, to: `${wiki}/${ids.to}.md`, entry: ids },
+});
+
+/** What renaming an entry changes in pages that are not entries, and the pages that keep their links. */
+export async function planRelinkedPages(
   app: WikiApp,
   paths: string[],
   ids: Ids,
-  by: Author,
-): Promise<{ relinked: string[]; left: Left[] }> {
-  const { wiki, sources } = app.config;
-  const move = { from: `${wiki}/${ids.from}.md`, to: `${wiki}/${ids.to}.md`, entry: ids };
+): Promise<{ changes: Change[]; left: Left[] }> {
+  const { sources } = app.config;
+  const move = moveOf(app.config, ids);
   const ready = await branchReady(app, "change the links there");
   const left: Left[] = [];
-  const changes: { page: Page; text: string; onHead: string }[] = [];
+  const changes: Change[] = [];
   for (const path of paths) {
     const page = await app.pages.read(path);
     if (!page.ok) continue;
@@ -39,6 +41,18 @@ export async function relinkPages(
     else if (!onHead.ok) left.push({ path, reason: onHead.problem.message });
     else changes.push({ page: page.value, text: moved.text, onHead: onHead.value });
   }
+  return { changes, left };
+}
+
+/** Makes these changes, in one commit of the branch. A page that cannot be written keeps its links and is listed. */
+export async function relinkPages(
+  app: WikiApp,
+  paths: string[],
+  ids: Ids,
+  by: Author,
+): Promise<{ relinked: string[]; left: Left[] }> {
+  const move = moveOf(app.config, ids);
+  const { changes, left } = await planRelinkedPages(app, paths, ids);
   if (changes.length === 0) return { relinked: [], left };
   const author = { ...by, group: app.newId("g") };
   const done = await app.publications.write(async (tx, stage): Promise<Result<null>> => {

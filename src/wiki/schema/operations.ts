@@ -8,7 +8,7 @@ import { findSchemaVersion, schemaVersions } from "../../store/queries/schema-ve
 import { section, sectionId } from "../schema.ts";
 import type { WikiApp } from "../wiki-app.ts";
 import { noChanges } from "./changes.ts";
-import { renameSection as rename } from "./rename.ts";
+import { previewRename, renameSection as rename } from "./rename.ts";
 
 const words = z.array(z.string());
 
@@ -61,6 +61,34 @@ export const schemaHistory = operation({
     const warning = app.schemaWarning();
     return ok({ versions, ...(warning ? { warning } : {}) });
   },
+});
+
+export const previewSectionRename = operation({
+  name: "preview_section_rename",
+  summary: "Show the lines that renaming a section changes, and the links that stay; changes nothing.",
+  effect: "reads",
+  reads: ["section", "entry", "page"],
+  callers: collaborators,
+  group: "pages",
+  http: { method: "get", path: "/sections/{id}/rename" },
+  input: z.object({
+    id: sectionId.describe("Id of the section"),
+    new_id: sectionId.describe("The id to try"),
+  }),
+  output: z.object({
+    relinked: z
+      .array(
+        z.object({
+          path: z.string(),
+          lines: z.array(z.object({ line: z.int(), before: z.string(), after: z.string() })),
+        }),
+      )
+      .describe("Entries and other pages whose links change, with their lines"),
+    left: z
+      .array(z.object({ path: z.string(), reason: z.string() }))
+      .describe("Entries and pages that would still link to the old id"),
+  }),
+  run: (app: WikiApp, { id, new_id }) => previewRename(app, { from: id, to: new_id }),
 });
 
 export const renameSection = operation({

@@ -15,7 +15,8 @@ import { insertVersion } from "../../store/queries/versions.ts";
 import { requireSection } from "../contract.ts";
 import { type Author, identityOf, renameSummary, writerColumns } from "../entry.ts";
 import { linksIn, linksInLog } from "../pages/links.ts";
-import { relinkPages } from "../pages/relink-pages.ts";
+import { planRelinkedPages, relinkPages } from "../pages/relink-pages.ts";
+import { type RewrittenLine, rewrittenLines } from "../pages/rewrite-links.ts";
 import { findSection, parseSchema, renameSectionIn, type Schema } from "../schema.ts";
 import { parseDocument, withBody } from "../stores/document.ts";
 import { twinOf } from "../twins.ts";
@@ -111,8 +112,7 @@ async function moveSection(app: WikiApp, { from, to, title }: Rename, by: Author
     const changed = refuse("conflict", `${from} or schema.yaml changed meanwhile; run the command again`);
     const row = await findEntry(tx, from);
     if ((row?.version ?? 0) !== before.version) return changed;
-    if (await findEntry(tx, to))
-      return refuse("conflict", `${to} was a section before and has versions of its own; choose another id`);
+    if (await findEntry(tx, to)) return wasSection(to);
     const oldFile = files && readIfThere(files.fileOf(from), root);
     if (files && row && !isBlob(oldFile ?? "", row.blob)) return changed;
     const held = (await publications.latest(schemaPlace.path, tx))?.bytes;
@@ -192,23 +192,73 @@ async function retitle(app: WikiApp, id: string, title: string, by: Author): Pro
 }
 
 /** The renamed entry itself is among `ids`: its relative links lead elsewhere if its folder changed. */
-async function relinkEntries(app: WikiApp, schema: Schema, ids: string[], { from, to }: Rename, by: Author) {
-  const folders = { wiki: app.config.wiki, sources: app.config.sources };
+async function relinkEntries(app: WikiApp, schema: Schema, ids: string[], rename: Rename, by: Author) {
   const relinked: string[] = [];
   const left: RenameResult["left"] = [];
   for (const id of ids) {
     const path = `${app.config.wiki}/${id}.md`;
     const { content, version } = await app.entries.fetch(id);
-    const before = posix.dirname(id === to ? `${app.config.wiki}/${from}.md` : path);
-    const text = relinkText(content, { before, after: posix.dirname(path) }, { from, to }, folders);
-    if (text === content) continue;
-    if (findSection(schema, id)?.mode === "log") {
-      left.push({ path, reason: "it is a log, whose lines do not change" });
+    const planned = relinkedEntry(app, { id, content, mode: findSection(schema, id)?.mode }, rename);
+    if (!planned) continue;
+    if (planned.text === undefined) {
+      left.push({ path, reason: planned.reason });
       continue;
     }
-    const done = text === undefined ? undefined : await app.entries.commit(id, text, version, by);
-    if (done?.ok) relinked.push(id);
-    else left.push({ path, reason: done ? done.problem.message : "the link is written in an unusual way" });
+    const done = await app.entries.commit(id, planned.text, version, by);
+    if (done.ok) relinked.push(id);
+    else left.push({ path, reason: done.problem.message });
   }
   return { relinked, left };
 }
+
+type LinkingEntry = { id: string; content: string; mode: "snapshot" | "log" | undefined };
+
+type Relinked = { text: string } | { text?: undefined; reason: string };
+
+/** The new text of an entry whose links change, by the id that it has afterwards; or why they stay. */
+function relinkedEntry(
+  { config }: WikiApp,
+  { id, content, mode }: LinkingEntry,
+  { from, to }: Rename,
+): Relinked | undefined {
+  const folders = { wiki: config.wiki, sources: config.sources };
+  const after = posix.dirname(`${config.wiki}/${id}.md`);
+  const before = id === to ? posix.dirname(`${config.wiki}/${from}.md`) : after;
+  const text = relinkText(content, { before, after }, { from, to }, folders);
+  if (text === content) return undefined;
+  if (mode === "log") return { reason: "it is a log, whose lines do not change" };
+  return text === undefined ? { reason: "the link is written in an unusual way" } : { text };
+}
+
+export type RenamePreview = { relinked: { path: string; lines: RewrittenLine[] }[]; left: RenameResult["left"] };
+
+/** The lines that a rename changes, or why it is not possible. Changes nothing. */
+export async function previewRename(app: WikiApp, rename: Rename): Promise<Result<RenamePreview>> {
+  const { from, to } = rename;
+  const schema = await app.schema();
+  if (!schema.ok) return schema;
+  const possible = checkRename(app, schema.value, rename);
+  if (!possible.ok) return possible;
+  if (await findEntry(app.db.read, to)) return wasSection(to);
+  const relinked: RenamePreview["relinked"] = [];
+  const left: RenamePreview["left"] = [];
+  for (const id of [from, ...(await linkingTo(app, from)).filter((id) => id !== from)]) {
+    const path = `${app.config.wiki}/${id}.md`;
+    const { content } = await app.entries.fetch(id);
+    const mode = findSection(schema.value, id)?.mode;
+    const planned = relinkedEntry(app, { id: id === from ? to : id, content, mode }, rename);
+    if (planned?.text !== undefined) relinked.push({ path, lines: rewrittenLines(content, planned.text) });
+    else if (planned) left.push({ path, reason: planned.reason });
+  }
+  const pages = await planRelinkedPages(app, await pagesThatLink(app.db.read, `entry:${from}`), { from, to });
+  return ok({
+    relinked: [
+      ...relinked,
+      ...pages.changes.map(({ page, text }) => ({ path: page.path, lines: rewrittenLines(page.text, text) })),
+    ],
+    left: [...left, ...pages.left],
+  });
+}
+
+const wasSection = (id: string) =>
+  refuse("conflict", `${id} was a section before and has versions of its own; choose another id`);

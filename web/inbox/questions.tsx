@@ -1,13 +1,13 @@
 import { Button, Textarea } from "@mantine/core";
-import { useState } from "react";
-import { mayCall } from "../client/call.ts";
+import { mayCall, type Output } from "../client/call.ts";
+import { useDraft } from "../client/draft.ts";
 import { useWrite } from "../client/query.ts";
 import { Shown } from "../parts/shown.tsx";
 import { say } from "../parts/toast.tsx";
-import type { Run } from "./run.tsx";
+import { waited } from "./proposal-facts.tsx";
 
 /** The questions of a run's agents to a person. */
-export function Questions({ run }: { run: Pick<Run, "questions"> }) {
+export function Questions({ run }: { run: Pick<Output<"show_run">, "questions"> }) {
   const open = run.questions.filter(({ answer }) => answer === null);
   if (open.length === 0) return null;
   return (
@@ -19,9 +19,14 @@ export function Questions({ run }: { run: Pick<Run, "questions"> }) {
   );
 }
 
-function Question({ id, task, question, passed_on }: Run["questions"][number]) {
-  const [text, setText] = useState("");
-  const answer = useWrite("answer_question", { onDone: () => say("Answer saved for the next attempt") });
+function Question({ id, task, question, asked_by: by, at, passed_on }: Output<"show_run">["questions"][number]) {
+  const { value: text, setValue: setText, clearSent } = useDraft(`answer ${id}`, "");
+  const answer = useWrite("answer_question", {
+    onDone(_, sent) {
+      clearSent(sent.answer);
+      say("Answer saved for the next attempt");
+    },
+  });
   return (
     <form
       className="note question"
@@ -32,6 +37,9 @@ function Question({ id, task, question, passed_on }: Run["questions"][number]) {
     >
       <p>
         <strong>Task {task} asks:</strong> <Shown text={question} />
+      </p>
+      <p className="muted small">
+        <Shown text={by} />, waiting for {waited(at)}
       </p>
       {passed_on && (
         <p className="muted small">
