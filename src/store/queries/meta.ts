@@ -33,10 +33,6 @@ export const unfinishedRerunKey = (run: string) => `rerun:${run}`;
 /** The last move of a run's accepted branch. */
 export const acceptedMoveKey = (run: string) => `accepted:${run}`;
 
-/** Keeps a value that changed since it was read. */
-export const replaceMeta = (tx: Query, key: string, from: string, to: string) =>
-  tx.updateTable("meta").set({ value: to }).where("key", "=", key).where("value", "=", from).execute();
-
 export const deleteMeta = (tx: Query, key: string) => tx.deleteFrom("meta").where("key", "=", key).execute();
 
 /** Keeps the value that is there, if any. */
