@@ -53,9 +53,12 @@ async function foreignSettings(options: Options): Promise<string[]> {
 export async function replacedByPush(options: Options, remote: Remote, branch: string): Promise<string | undefined> {
   if ((await foreignSettings(options)).length > 0) return undefined;
   const ref = `refs/heads/${branch}`;
-  const args = ["-c", "core.abbrev=no", "push", ...pushing, "--dry-run", remote.name, `+${ref}:${ref}`];
-  const { stdout } = await git(args, options, previewMs);
-  return /^\+\t\S+\t([0-9a-f]{40,64})\.\.\./m.exec(stdout)?.[1];
+  const { stdout } = await git(["ls-remote", remote.name, ref], options, previewMs);
+  const [there] = /^[0-9a-f]{40,64}(?=\t)/m.exec(stdout) ?? [];
+  if (there === undefined) return undefined;
+  // A commit that is not here is no ancestor either.
+  const { code } = await git(["merge-base", "--is-ancestor", there, ref], options);
+  return code === 0 ? undefined : there;
 }
 
 /** Pushes without force, unless `replace` names the commit on the remote that may be replaced. */
