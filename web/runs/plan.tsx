@@ -116,13 +116,15 @@ function PlanEditor({ run: { id, tasks }, latest }: { run: Run; latest: Latest }
     else dropPlanDraft(id);
   }, [id, begun, text, isChanged]);
   useEffect(() => {
-    // Somebody saved another plan. Without edits of one's own there is nothing to decide.
-    if (isOutdated && !isChanged && !save.isPending) {
+    // Somebody saved another plan. Without edits of one's own there is nothing to decide, and edits without a draft
+    // were saved or discarded elsewhere: in the dialog that starts the run, or in another tab.
+    const isMine = isChanged && latest.content !== text && loadPlanDraft(id) !== undefined;
+    if (isOutdated && !isMine && !save.isPending) {
       setBegun(fresh(latest));
       setText(latest.content);
       setEdition((number) => number + 1);
     }
-  }, [isOutdated, isChanged, save.isPending, latest]);
+  }, [id, text, isOutdated, isChanged, save.isPending, latest]);
 
   const problems = useProblems(id, text, isChanged && !clash);
   const action: Action = {

@@ -26,7 +26,8 @@ import {
   takeOverMs,
 } from "../record/carrier.ts";
 import type { CrewApp } from "../record/crew-app.ts";
-import type { Outcome } from "../record/run-host.ts";
+import { retryTasks } from "../record/retry.ts";
+import type { Outcome, Retry } from "../record/run-host.ts";
 import { workerTimes } from "../record/worker-times.ts";
 import { recordWorkspace } from "../record/workspace-record.ts";
 import { reportOf } from "../report/report.ts";
@@ -46,6 +47,10 @@ type Options = {
   by: string;
   budgetTokens?: number | null | undefined;
   budgetUsd?: number | null | undefined;
+  /** Failed tasks to reopen before the run starts. */
+  retry?: Retry | undefined;
+  /** Called when the run has started, or was refused. */
+  onBegin?(begun: Result<true>): void;
   /** Goes on without a person: it waits where a command would end, and hands the run over when it is stopped. */
   serving?: boolean;
 };
@@ -54,6 +59,7 @@ type Options = {
 export async function executeRun(crew: Crew, run: string, options: Options): Promise<Result<Outcome>> {
   const kind = options.serving ? "server" : "command";
   const begun = await begin(crew, run, options, kind);
+  options.onBegin?.(begun);
   return begun.ok ? carryRun(crew, run, options, kind) : begun;
 }
 
@@ -151,6 +157,8 @@ async function begin(
   const based = await crew.trees.begin(run);
   if (!based.ok) return based;
   await recordWorkspace(app);
+  const retried = options.retry ? await retryTasks(app, run, options.retry, by) : ok(0);
+  if (!retried.ok) return retried;
   const carrier_until = kind === "shared" ? null : await leaseEnd(app);
   const also = { carried_by: carrierOf(kind), carrier_until, ...budget };
   const started = await app.runs.step(run, { type: "start" }, by, also);
