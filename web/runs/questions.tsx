@@ -1,6 +1,6 @@
 import { Button, Textarea } from "@mantine/core";
-import { useState } from "react";
 import { mayCall } from "../client/call.ts";
+import { useDraft } from "../client/draft.ts";
 import { useWrite } from "../client/query.ts";
 import { Shown } from "../parts/shown.tsx";
 import { say } from "../parts/toast.tsx";
@@ -20,8 +20,14 @@ export function Questions({ run }: { run: Pick<Run, "questions"> }) {
 }
 
 function Question({ id, task, question, passed_on }: Run["questions"][number]) {
-  const [text, setText] = useState("");
-  const answer = useWrite("answer_question", { onDone: () => say("Answer saved for the next attempt") });
+  const draft = useDraft(`answer ${id}`, "");
+  const text = draft.value;
+  const answer = useWrite("answer_question", {
+    onDone() {
+      draft.clear();
+      say("Answer saved for the next attempt");
+    },
+  });
   return (
     <form
       className="note question"
@@ -45,7 +51,7 @@ function Question({ id, task, question, passed_on }: Run["questions"][number]) {
             autosize
             minRows={1}
             value={text}
-            onChange={(event) => setText(event.currentTarget.value)}
+            onChange={(event) => draft.setValue(event.currentTarget.value)}
           />
           <Button type="submit" size="xs" disabled={!text.trim()} loading={answer.isPending}>
             Answer

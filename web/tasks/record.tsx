@@ -72,13 +72,7 @@ export function TaskRecord({ id, state, onRerun }: RecordProps) {
         )}
         <ol className="attempts">
           {attempts.map((attempt) => (
-            <AttemptView
-              key={attempt.epoch}
-              run={record.data.run}
-              task={id}
-              attempt={attempt}
-              onRerun={onRerun}
-            />
+            <AttemptView key={attempt.epoch} run={record.data.run} task={id} attempt={attempt} onRerun={onRerun} />
           ))}
         </ol>
       </section>

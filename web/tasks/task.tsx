@@ -51,9 +51,13 @@ export function TaskPage() {
     (task?.state === "completed" || task?.state === "failed") &&
     run !== undefined &&
     ["stopped", "failed", "completed"].includes(run.state);
-  const canRetry = task?.state === "failed" && run !== undefined && ["stopped", "failed", "running"].includes(run.state);
+  const canRetry =
+    task?.state === "failed" && run !== undefined && ["stopped", "failed", "running"].includes(run.state);
   const isTaken = task?.holder !== undefined && task.result.taken_by === task.holder;
-  const actions: Record<"cancel" | "reopen" | "release" | "take" | "handBack" | "rerun" | "retry" | "overturn", Action> = {
+  const actions: Record<
+    "cancel" | "reopen" | "release" | "take" | "handBack" | "rerun" | "retry" | "overturn",
+    Action
+  > = {
     rerun: {
       id: "task-rerun",
       label: "Rerun from here",
