@@ -4,7 +4,7 @@ import { ok, type Result, refuse } from "../kernel/result.ts";
 import { noSuch } from "../store/no-such.ts";
 import type { Staff } from "./agent/staff.ts";
 import type { Crew } from "./attempt/crew.ts";
-import { abandonedRuns, leaseEnd, takeOverMs } from "./record/carrier.ts";
+import { abandonedRuns, leaseEnd, noteStalled, takeOverMs } from "./record/carrier.ts";
 import type { CrewApp } from "./record/crew-app.ts";
 import { retryTasks } from "./record/retry.ts";
 import type { CrewAgents, CrewPool, ExecuteOptions, News, Outcome, RunHost, RunInProgress } from "./record/run-host.ts";
@@ -185,6 +185,7 @@ export function openRunHost(
       if (unable !== made.problem.message)
         app.log.error({ runs: abandoned.map(({ run }) => run), problem: made.problem.message }, "run-not-resumed");
       unable = made.problem.message;
+      if (background) for (const { run } of abandoned) await noteStalled(app, run, unable);
       return;
     }
     for (const { run, by } of await takeOverRuns(made.value, { run: undefined, isCarried, kind: "server" })) {

@@ -22,6 +22,7 @@ import {
   isShared,
   keepCarrying,
   leaseEnd,
+  noteStalled,
   takeOver,
   takeOverMs,
 } from "../record/carrier.ts";
@@ -203,8 +204,10 @@ export async function takeOverRuns(crew: Crew, { run, isCarried, kind }: Wanted)
   for (const one of found) {
     const ready = checkReady(crew, executingParts);
     const able = ready.ok ? await crew.trees.reach(one.run) : ready;
-    if (!able.ok) app.log.info({ run: one.run, problem: able.problem.message }, "run-not-taken-over");
-    else if (await takeOver(app, one, carrierOf(kind))) taken.push(one);
+    if (!able.ok) {
+      app.log.info({ run: one.run, problem: able.problem.message }, "run-not-taken-over");
+      if (kind === "server") await noteStalled(app, one.run, able.problem.message);
+    } else if (await takeOver(app, one, carrierOf(kind))) taken.push(one);
   }
   return taken;
 }

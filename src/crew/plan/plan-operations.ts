@@ -7,7 +7,7 @@ import { ok, refuse } from "../../kernel/result.ts";
 import { noSuch } from "../../store/no-such.ts";
 import type { CrewApp } from "../record/crew-app.ts";
 import { planFile, readChain } from "../rules/chain-file.ts";
-import { type Plan, planTask } from "../rules/plan.ts";
+import type { Plan } from "../rules/plan.ts";
 import type { Run } from "../rules/run.ts";
 import { currentBudget } from "../rules/run-budget.ts";
 
@@ -83,7 +83,14 @@ export const checkPlan = operation({
   output: z.object({
     problems: z.array(planProblem).describe("Empty if the plan is valid"),
     tasks: z
-      .array(planTask.pick({ number: true, title: true, depends_on: true, deliverable: true }))
+      .array(
+        z.object({
+          number: z.string(),
+          title: z.string(),
+          depends_on: z.array(z.string()),
+          deliverable: z.enum(["files", "text"]),
+        }),
+      )
       .describe("The tasks of a valid plan, without their texts"),
   }),
   async run(app: CrewApp, { id, content }) {

@@ -3,6 +3,7 @@ import { storeClock } from "../../store/clock.ts";
 import type { RunRow } from "../../store/crew-tables.ts";
 import type { Database, Query } from "../../store/database.ts";
 import { appendEvent } from "../../store/events.ts";
+import { lastEvent } from "../../store/queries/event-log.ts";
 import { type Carried, carriedRuns, renewCarrier, takeCarrier } from "../../store/queries/crew-queue.ts";
 import type { CrewApp } from "./crew-app.ts";
 
@@ -77,6 +78,17 @@ export const takeOver = (app: CrewApp, read: Carried, carrier: string): Promise<
     });
     return true;
   });
+
+/** Records once that a server cannot take a run over. */
+export async function noteStalled({ db, now }: CrewApp, run: string, reason: string): Promise<void> {
+  const subject = `run:${run}`;
+  await db.write(async (tx) => {
+    const last = await lastEvent(tx, subject, ["run-stall", "run-start", "run-taken-over"]);
+    if (last?.kind === "run-stall" && last.data.reason === reason) return;
+    const at = now().toISOString();
+    await appendEvent(tx, { at, actor: "scriptorium", kind: "run-stall", subject, data: { reason } });
+  });
+}
 
 /** Says why a run that should be running is not. */
 export const whyStalled =
