@@ -17,8 +17,7 @@ async function team(engine: (typeof engines)[number]) {
   const { app } = workspace;
   for (const { name, rank } of [grace, rita]) unwrap(await operations.add_user.perform(app, { name, rank }, person()));
   const notices = async (of = grace) => unwrap(await operations.notifications.perform(app, {}, of)).notifications;
-  const kinds = async (of = grace) =>
-    (await notices(of)).filter(({ waiting }) => waiting).map(({ kind }) => kind);
+  const kinds = async (of = grace) => (await notices(of)).filter(({ waiting }) => waiting).map(({ kind }) => kind);
   return { ...workspace, notices, kinds };
 }
 

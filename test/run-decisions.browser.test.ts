@@ -35,7 +35,11 @@ describe("decisions about a run in a browser", needs("chromium"), () => {
     await button.click();
     await page.getByText("Run started").waitFor();
     await expect.poll(async () => (await app.runs.find(run))?.state).not.toBe("stopped");
-    const events = await app.db.read.selectFrom("events").select("kind").where("subject", "=", `task:${second}`).execute();
+    const events = await app.db.read
+      .selectFrom("events")
+      .select("kind")
+      .where("subject", "=", `task:${second}`)
+      .execute();
     expect(events.map(({ kind }) => kind)).toContain("task-reopen");
   });
 
@@ -55,7 +59,10 @@ describe("decisions about a run in a browser", needs("chromium"), () => {
     await page.getByRole("button", { name: "Retry", exact: true }).click();
     await page.getByText("Task reopened, run started").waitFor();
     await expect
-      .poll(async () => (await app.db.read.selectFrom("attempts").select("epoch").where("task_id", "=", task).execute()).length)
+      .poll(
+        async () =>
+          (await app.db.read.selectFrom("attempts").select("epoch").where("task_id", "=", task).execute()).length,
+      )
       .toBeGreaterThan(1);
   });
 
@@ -72,7 +79,10 @@ describe("decisions about a run in a browser", needs("chromium"), () => {
     await page.getByRole("button", { name: "Run", exact: true }).click();
     const dialog = page.getByRole("dialog");
     await dialog.getByRole("button", { name: "Save plan and run" }).click();
-    await dialog.getByRole("alert").getByText(/the agent cannot be started/).waitFor();
+    await dialog
+      .getByRole("alert")
+      .getByText(/the agent cannot be started/)
+      .waitFor();
     expect(await dialog.getByRole("link", { name: "Set up agent" }).getAttribute("href")).toBe("/settings/agents");
     await expectAccessible(page, "a refused run");
     await savePicture(page, "run-refused");
@@ -82,7 +92,10 @@ describe("decisions about a run in a browser", needs("chromium"), () => {
     expect((await app.runs.find(run))?.state).toBe("planned");
     expect(await page.getByText("Someone saved another plan").count()).toBe(0);
     expect(await page.getByText("unsaved edits").count()).toBe(0);
-    await plan.getByText(/with care/).first().click();
+    await plan
+      .getByText(/with care/)
+      .first()
+      .click();
     await page.keyboard.press("End");
     await page.keyboard.type(" twice");
     await page.keyboard.press("Control+s");
@@ -163,7 +176,10 @@ describe("decisions about a run in a browser", needs("chromium"), () => {
     const { page, url } = await visit(link);
     await page.goto(`${url}/runs/${run}`);
     await page.getByRole("button", { name: "Merge accepted work" }).click();
-    await page.getByRole("dialog").getByText(/merge conflict in out\/1\.1\.txt/).waitFor();
+    await page
+      .getByRole("dialog")
+      .getByText(/merge conflict in out\/1\.1\.txt/)
+      .waitFor();
     expect(await page.getByRole("button", { name: "Merge", exact: true }).count()).toBe(0);
     await expectAccessible(page, "merge conflict");
     await savePicture(page, "merge-conflict");
@@ -209,7 +225,12 @@ describe("decisions about a run in a browser", needs("chromium"), () => {
     await page.keyboard.press("Enter");
     await dialog.getByText("The tasks wait.").waitFor();
     const row = (await app.runs.tasks(run)).find(({ number }) => number === "1.1");
-    const first = await app.db.read.selectFrom("attempts").selectAll().where("task_id", "=", task).orderBy("epoch").execute();
+    const first = await app.db.read
+      .selectFrom("attempts")
+      .selectAll()
+      .where("task_id", "=", task)
+      .orderBy("epoch")
+      .execute();
     expect(row?.start_epoch).toBe(first[0]?.epoch);
     expect(faults).toEqual([]);
   });

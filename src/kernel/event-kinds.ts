@@ -110,8 +110,7 @@ export const eventKinds = {
   "run-reverted": "A person reverted what a run, a task or a role wrote.",
   "run-setup-started": "A setup of a run started. The data has its commands.",
   "run-setup-finished": "The dependencies of a run were installed or found in the cache, or their setup failed.",
-  "run-stall":
-    "A server found a run that no process executes, and could not take it over. The data has the reason.",
+  "run-stall": "A server found a run that no process executes, and could not take it over. The data has the reason.",
   "run-start": "The execution of a run started or resumed.",
   "run-wait":
     "A run waits for something that comes by itself, such as the provider of a model. The data has the reason.",

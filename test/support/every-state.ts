@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { App } from "../../src/app.ts";
-import type { Caller } from "../../src/kernel/caller.ts";
 import { planTask } from "../../src/crew/rules/plan.ts";
+import type { Caller } from "../../src/kernel/caller.ts";
 import { type Result, unwrap } from "../../src/kernel/result.ts";
 import { operations } from "../../src/operation-list.ts";
 import { executed, newRun, passes, planned, playing, verdictOf, writes } from "./crew.ts";

@@ -24,6 +24,9 @@ export async function shortcutsOf(page: Page): Promise<Shortcut[]> {
 export const collisionsOf = (shortcuts: readonly Shortcut[]): string[] =>
   shortcuts.flatMap((one, at) =>
     shortcuts
-      .filter((other, index) => index !== at && (other.keys === one.keys ? index > at : other.keys.startsWith(`${one.keys} `)))
+      .filter(
+        (other, index) =>
+          index !== at && (other.keys === one.keys ? index > at : other.keys.startsWith(`${one.keys} `)),
+      )
       .map((other) => `${one.label} (${one.keys}) and ${other.label} (${other.keys})`),
   );

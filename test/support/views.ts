@@ -34,7 +34,12 @@ const palettePick = (words: string) => async (page: Page) => {
 
 /** Saves over a plan that somebody else saved: the answer of the server is given, so that the run stays as it is. */
 const planConflict = async (page: Page) => {
-  const json = { status: "conflict", error: "the plan changed", latestContent: "# Plan: Another\n", text_hash: "other" };
+  const json = {
+    status: "conflict",
+    error: "the plan changed",
+    latestContent: "# Plan: Another\n",
+    text_hash: "other",
+  };
   await page.route("**/plan", (route) =>
     route.request().method() === "PUT" ? route.fulfill({ status: 409, json }) : route.fallback(),
   );
@@ -227,4 +232,3 @@ export const areas: Record<string, View[]> = {
     ["task not found", "/tasks/t-0"],
   ],
 };
-

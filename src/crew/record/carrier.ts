@@ -3,8 +3,8 @@ import { storeClock } from "../../store/clock.ts";
 import type { RunRow } from "../../store/crew-tables.ts";
 import type { Database, Query } from "../../store/database.ts";
 import { appendEvent } from "../../store/events.ts";
-import { lastEvent } from "../../store/queries/event-log.ts";
 import { type Carried, carriedRuns, renewCarrier, takeCarrier } from "../../store/queries/crew-queue.ts";
+import { lastEvent } from "../../store/queries/event-log.ts";
 import type { CrewApp } from "./crew-app.ts";
 
 /**
