@@ -27,7 +27,9 @@ describe("decisions about a run in a browser", needs("chromium"), () => {
     expect([await stateOf(app, first), await stateOf(app, second)]).toEqual(["failed", "failed"]);
     const { link } = await serve(root, { FAKE_KEY: "sk-1" });
     // Without the live feed the page does not hear of the task that somebody reopens.
-    const { page, url } = await visit(link, {}, (context) => context.route(/\/api\/events/, (route) => route.abort()));
+    const { page, url } = await visit(link, {}, async (context) => {
+      await context.route(/\/api\/events/, (route) => route.abort());
+    });
     await page.goto(`${url}/runs/${run}`);
     const button = page.getByRole("button", { name: "Retry failed tasks" });
     await button.waitFor();
@@ -67,8 +69,11 @@ describe("decisions about a run in a browser", needs("chromium"), () => {
   });
 
   test("U5: a run that no agent can start is refused with a link to the set-up of agents, and the saved plan is no conflict", async () => {
-    const { root, app } = await newWorkspace({ config });
-    const { link } = await serve(root, { PATH: "/nowhere" });
+    const missing = { runner: "command", command: ["/nowhere/agent"] };
+    const { root, app } = await newWorkspace({
+      config: `crew: ${JSON.stringify({ sandbox: "none", agents: { all: missing } })}\n`,
+    });
+    const { link } = await serve(root);
     const run = await newRun(app, [planned("0"), planned("1.1")]);
     const { page, url } = await visit(link);
     await page.goto(`${url}/runs/${run}?tab=plan`);

@@ -17,7 +17,9 @@ export function CancelDialog({ run, onClose }: { run: Run; onClose(): void }) {
   });
   const accepted = run.tasks.filter(({ state }) => state === "completed").length;
   const held = run.tasks.filter(({ state, holder }) => holder !== null && !ended.has(state)).length;
-  const waiting = run.tasks.filter(({ state }) => !ended.has(state)).length - held;
+  const open = run.tasks.filter(({ state, holder }) => holder === null && !ended.has(state));
+  const tried = open.filter(({ attempts }) => attempts > 0).length;
+  const waiting = open.length - tried;
   return (
     <Dialog onClose={onClose} title="Cancel run">
       <div className="stack">
@@ -26,10 +28,11 @@ export function CancelDialog({ run, onClose }: { run: Run; onClose(): void }) {
           {held > 0 && (
             <li>{countOf(held, "task in progress is", "tasks in progress are")} stopped; the work is lost.</li>
           )}
-          {waiting > 0 && <li>{countOf(waiting, "task is", "tasks are")} not started any more.</li>}
+          {tried > 0 && <li>{countOf(tried, "result is", "results are")} not accepted yet, and will not be.</li>}
+          {waiting > 0 && <li>{countOf(waiting, "task", "tasks")} will not start.</li>}
           {accepted > 0 && <li>{countOf(accepted, "accepted result stays", "accepted results stay")}.</li>}
         </ul>
-        <p>A cancelled run cannot be resumed. Pause stops it for a while.</p>
+        <p>A cancelled run cannot be resumed.{run.state === "running" && " To stop it for a while, press Pause."}</p>
         <div className="row-of-buttons">
           <Button color="red" loading={cancel.isPending} onClick={() => cancel.mutate({ id: run.id })}>
             Cancel run
