@@ -3,7 +3,7 @@ import type { Rank } from "../src/kernel/caller.ts";
 import { unwrap } from "../src/kernel/result.ts";
 import { operations } from "../src/operation-list.ts";
 import { serve } from "./support/commands.ts";
-import { executed, newRun, planned, playing, writes } from "./support/crew.ts";
+import { executed, newRun, passes, planned, playing, writes } from "./support/crew.ts";
 import { ask } from "./support/requests.ts";
 import { engines, newWorkspace, person, untrusted } from "./support/workspace.ts";
 
@@ -27,6 +27,7 @@ describe.each(engines)("U11: notifications of runs and settings (%s)", (engine) 
     const run = await newRun(app, [planned("0"), planned("1.1", failing)]);
     const agents = playing({
       worker: writes(),
+      qc: passes,
       pm: async ({ use }) => {
         await use("add_plan_tasks", { tasks: [planned("1.1", { requirements: "Make half of it." })] });
         await use("propose_plan", { reason: "The check could not pass." });

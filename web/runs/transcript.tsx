@@ -2,6 +2,7 @@ import { useState } from "react";
 import type { Output } from "../client/call.ts";
 import { Shown } from "../parts/shown.tsx";
 import { duration, Time } from "../parts/time.tsx";
+import { nameOf } from "../tasks/attempt-name.ts";
 import { TranscriptPage } from "./transcript-page.tsx";
 
 type Entry = Output<"run_transcript">["entries"][number];
@@ -9,19 +10,21 @@ type Part = NonNullable<Entry["part"]>;
 
 const parts = { all: "All agents", worker: "Worker", qc: "Verifier", pm: "Planner" } as const;
 
+type Props = { run: string; task?: string; attempt?: { attempt: number; epoch: number } };
+
 /** What the agents of a run, of one task or of one attempt were sent, said and called. It follows agents that work. */
-export function Transcript({ run, task, epoch }: { run: string; task?: string; epoch?: number }) {
+export function Transcript({ run, task, attempt }: Props) {
   const [part, setPart] = useState<keyof typeof parts>("all");
   const shown = (Object.keys(parts) as (keyof typeof parts)[]).filter((name) => !task || name !== "pm");
   const of = {
     id: run,
     ...(task ? { task } : {}),
-    ...(epoch === undefined ? {} : { epoch }),
+    ...(attempt ? { epoch: attempt.epoch } : {}),
     ...(part === "all" ? {} : { part }),
   };
   return (
     <div className="transcript">
-      <nav className="chips" aria-label="Agents">
+      <nav className="chips" aria-label={attempt ? `Agents of attempt ${nameOf(attempt)}` : "Agents"}>
         {shown.map((name) => (
           <button
             key={name}
@@ -46,14 +49,14 @@ const partWords: Record<string, string> = {
   ...{ worker: "worker", qc: "verifier", pm: "planner" },
   ...{ brief: "brief writer", preamble: "preamble writer", reporter: "reporter" },
 };
-const nameOf = (part: Part) => partWords[part] ?? part;
+const wordsFor = (part: Part) => partWords[part] ?? part;
 
 function EntryView({ entry }: { entry: Entry }) {
   const { part, number, attempt, at } = entry;
   return (
     <>
       <p className="transcript-head">
-        <strong>{nameOf(part)}</strong>
+        <strong>{wordsFor(part)}</strong>
         {number !== null && <span>task {number}</span>}
         {attempt !== null && <span>attempt {attempt}</span>}
         <Time at={at} />

@@ -179,7 +179,7 @@ function AttemptView({ run, task, attempt, onRerun }: AttemptProps) {
         </details>
       )}
       <Opened title="Transcript">
-        <Transcript run={run} task={task} epoch={attempt.epoch} />
+        <Transcript run={run} task={task} attempt={attempt} />
       </Opened>
       {attempt.statements.length > 0 && <List title="Statements with evidence" items={attempt.statements} />}
       {attempt.files_changed.length > 0 && (
