@@ -1,6 +1,6 @@
 import type { Page } from "playwright-core";
 
-export type Shortcut = { label: string; keys: string };
+type Shortcut = { label: string; keys: string };
 
 /** The shortcuts of the current view, as its help lists them. */
 export async function shortcutsOf(page: Page): Promise<Shortcut[]> {
