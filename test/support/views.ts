@@ -48,7 +48,9 @@ const planConflict = async (page: Page) => {
   await page.keyboard.press("Control+s");
   await page.getByText("Nothing is overwritten").waitFor();
   await page.unroute("**/plan");
-  await page.evaluate("localStorage.clear()");
+  await page.evaluate(
+    `Object.keys(localStorage).filter((key) => key.startsWith("scriptorium draft")).forEach((key) => localStorage.removeItem(key))`,
+  );
 };
 
 const completing = async (page: Page) => {
