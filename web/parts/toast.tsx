@@ -35,7 +35,8 @@ export function complain(error: unknown): void {
     title: "Failed",
     message: (
       <>
-        {message} <SetUpAgent after={error} />
+        <div>{message}</div>
+        <SetUpAgent after={error} />
       </>
     ),
     color: "red",

@@ -102,7 +102,7 @@ function Limits({ run, isResumed = false, defaults, onClose }: Props & { default
       <NumberInput label="Budget in dollars" description="Empty for no limit" min={0} value={usd} onChange={setUsd} />
       {trouble && (
         <p className="note bad plain" role="alert">
-          <Shown text={trouble.message} /> <SetUpAgent after={trouble} />
+          <Shown text={trouble.message} />
           {isEdited && (
             <>
               {" "}
@@ -124,6 +124,7 @@ function Limits({ run, isResumed = false, defaults, onClose }: Props & { default
             {verb} saved plan
           </Button>
         )}
+        <SetUpAgent after={trouble} />
       </div>
     </form>
   );
