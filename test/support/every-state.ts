@@ -254,9 +254,9 @@ async function fillRuns(app: App, call: Call, made: Made): Promise<void> {
   await executed(app, made.asking, agents);
   made.question = await taskOf("asking", "1.1");
   // Carried by no single process, so that no server takes it over.
-  made.running = await run("Settle now", ["0"], ["1.1"], ["1.2", { deliverable: "text" }]);
+  made.running = await run("Settle now", ["0"], ["1.1"]);
   unwrap(await app.runs.step(made.running, { type: "start" }, "Ada", { carried_by: "elsewhere:1:1/shared" }));
-  made.takenTask = await taskOf("running", "1.2");
+  made.takenTask = await taskOf("running", "0");
   await call("take_task", { id: made.takenTask });
   made.planChange = (await app.db.read.selectFrom("plan_changes").selectAll().executeTakeFirst())?.id ?? "";
   await call("create_todo", { title: "Count the parcels", description: "At every depot." });
