@@ -100,7 +100,7 @@ async function takeAll() {
   await mkdir("docs/images", { recursive: true });
   const handbook = await served(["--example"], folder);
   const root = join(folder, ".example");
-  const { topic, proposal } = await fillHandbook(root, handbook);
+  const { topic, proposal, planned } = await fillHandbook(root, handbook);
   const demo = await run(["demo", "--no-open", "--keep"], folder);
   const report = /The report: (\S+)\/runs\/(\S+?)\//.exec(demo);
   if (!report?.[1] || !report[2]) throw new Error(`the demo made no report: ${demo}`);
@@ -115,8 +115,26 @@ async function takeAll() {
     ["proposal", `/proposals/${proposal}`],
     ["search", "/search?q=webhook"],
     ["graph", "/graph?node=entry:architecture"],
+    ["home", "/"],
+    ["inbox", "/inbox"],
+    ["plan", `/runs/${planned}?tab=plan`],
   ]);
-  await take(browser, crew, [["run", `/runs/${report[2]}`]]);
+  await take(browser, crew, [
+    ["run", `/runs/${report[2]}`],
+    ["timeline", `/runs/${report[2]}?tab=timeline`],
+    ["task", `/tasks/${await retriedTask(crew, report[2])}`],
+  ]);
+}
+
+/**
+ * A task that was rejected once: its page has two attempts.
+ * @param {{ url: string, token: string }} server
+ * @param {string} run
+ */
+async function retriedTask({ url, token }, run) {
+  const answer = await fetch(`${url}/api/runs/${run}`, { headers: { authorization: `Bearer ${token}` } });
+  const { tasks } = await answer.json();
+  return tasks.find((/** @type {{ attempts: number }} */ { attempts }) => attempts > 1)?.id ?? tasks[0].id;
 }
 
 /**
@@ -147,7 +165,8 @@ async function fillHandbook(root, { url, token }) {
   const { run: stopped } = await ask("/plans", plan);
   await writeFile(join(root, "scriptorium.yaml"), crewConfig, { flag: "a" });
   await run(["execute", stopped, "--budget-tokens", "2000"], root);
-  return { topic, proposal: JSON.parse(opened).id };
+  const { run: planned } = await ask("/plans", { ...plan, title: "Explain settlement to support" });
+  return { topic, proposal: JSON.parse(opened).id, planned };
 }
 
 /**

@@ -166,6 +166,7 @@ describe("journeys", needs("chromium"), () => {
     await hand.press(dialog.getByRole("button", { name: "Run", exact: true }));
     await page.getByText("2 of 2 accepted").waitFor();
     await hand.press(page.getByRole("button", { name: "Merge accepted work" }));
+    await hand.press(page.getByRole("dialog").getByRole("button", { name: "Merge", exact: true }));
     await expect.poll(() => existsSync(join(root, "out/1.1.txt")), { timeout: 30_000 }).toBe(true);
     expect(faults).toEqual([]);
   });

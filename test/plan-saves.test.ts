@@ -150,7 +150,10 @@ test("U6: check_plan names the errors of a text by line and saves nothing", asyn
   const { content } = (await ask(url, `/api/runs/${run}/plan`, { token })).json();
   const check = async (text: string) =>
     (await ask(url, `/api/runs/${run}/plan/check`, { method: "POST", token, body: { content: text } })).json();
-  expect(await check(content)).toEqual({ problems: [] });
+  expect(await check(content)).toMatchObject({
+    problems: [],
+    tasks: [{ number: "0", title: "Do 0", depends_on: [] }, { number: "1.1" }],
+  });
   const wrong = await check(content.replace("- Depends on: 0", "- Depends on: 1.7"));
   const line = content.split("\n").indexOf("- Depends on: 0") + 1;
   expect(wrong.problems).toEqual([{ line, message: expect.stringContaining("1.7") }]);

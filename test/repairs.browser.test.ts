@@ -45,7 +45,8 @@ describe("repairs in a browser", needs("chromium"), () => {
 
     await page.goto(`${url}/runs/${run}`);
     await page.getByRole("button", { name: "Merge accepted work" }).click();
-    await page.getByText("Merged 1 files into main").waitFor();
+    await page.getByRole("button", { name: "Merge", exact: true }).click();
+    await page.getByText("Merged 1 file into main").waitFor();
     expect(read(`${root}/out/1.2.txt`)).toBe("1.2\n");
     expect(faults).toEqual([]);
   });

@@ -235,6 +235,7 @@ describe("reading, writing and deciding in a browser", needs("chromium"), () => 
     await admin.page.goto(`${url}/people`);
     await admin.page.getByText("No other people yet").waitFor();
     await admin.page.keyboard.press("n");
+    await admin.page.keyboard.press("u");
     await admin.page.getByRole("textbox", { name: "Name" }).fill("Rea");
     await admin.page.getByRole("combobox", { name: "Rank" }).selectOption("reader");
     await admin.page.keyboard.press("Enter");

@@ -53,6 +53,7 @@ describe("runs, tasks and the graph in a browser", needs("chromium"), () => {
     await page.goto(`${url}/runs`);
     await page.getByText("No runs yet").waitFor();
     await page.keyboard.press("n");
+    await page.keyboard.press("r");
     await page.getByRole("textbox", { name: "Request" }).fill("Say it twice");
     await page.getByRole("button", { name: "Plan", exact: true }).click();
     await page.waitForURL(/\/runs\/run-/);

@@ -19,7 +19,9 @@ export function checkProgram(bin: string, env: Record<string, string>, base: str
   const where = bin.includes("/") ? `${bin} is not executable` : `${bin} is not in PATH`;
   const install = knownProgram(bin)?.install;
   const ways = install ? `install it with: ${install}, or set` : "set";
-  return refuse("invalid", `the agent cannot be started: ${where}; ${ways} its path in scriptorium.yaml`);
+  return refuse("invalid", `the agent cannot be started: ${where}; ${ways} its path in scriptorium.yaml`, {
+    next: [{ operation: "configure_agent", to: "choose another agent" }],
+  });
 }
 
 function isProgram(file: string): boolean {

@@ -85,11 +85,12 @@ export const resumeCommand = (common: () => Common) =>
     .option("--no-budget-tokens", "remove the token budget")
     .option("--budget-usd <x>", "new budget in US dollars", amount)
     .option("--no-budget-usd", "remove the budget in US dollars")
-    .action((run, options) =>
+    .option("--retry", "reopen its failed tasks first")
+    .action((run, { retry, ...options }) =>
       withApp(common(), async (app) => {
         const found = await runNamed(app, common(), run);
         if (!found.ok) return complain(common(), found.problem);
-        await carryOut(app, common(), found.value, options);
+        await carryOut(app, common(), found.value, retry ? { ...options, retry: "all" } : options);
       }),
     );
 
@@ -159,7 +160,7 @@ export const cancelCommand = (common: () => Common) =>
 
 /** Commander sets an option to true without its value, and to false by its `--no-` form. */
 type Budget = number | boolean | undefined;
-type How = { workers?: number | undefined; budgetTokens?: Budget; budgetUsd?: Budget };
+type How = { workers?: number | undefined; budgetTokens?: Budget; budgetUsd?: Budget; retry?: "all" };
 
 const budgetFrom = (option: Budget) => (option === false ? null : option === true ? undefined : option);
 
@@ -167,10 +168,10 @@ async function carryOut(
   app: App,
   options: Common,
   run: string,
-  { workers, budgetTokens, budgetUsd }: How,
+  { workers, budgetTokens, budgetUsd, retry }: How,
 ): Promise<void> {
   const budget = { budget_tokens: budgetFrom(budgetTokens), budget_usd: budgetFrom(budgetUsd) };
-  const input = { id: run, workers, ...budget };
+  const input = { id: run, workers, retry, ...budget };
   const done = await watched(app, options, async () => perform(app, options, executeRun, input, raising(input)));
   if (!done.ok) return complain(options, done.problem);
   const outcome = { ...unknownOutcome, ...done.value };

@@ -15,6 +15,7 @@ const commands: Record<NextOperation, (input: Input) => string | undefined> = {
     `proposal approve ${given(input, "id")}${merge ? " --merge" : ""}${hidden ? " --accept-hidden" : ""}`,
   cancel_run: (input) => `run cancel ${given(input, "id")}`,
   commit_entry: (input) => `entry commit ${given(input, "id")} --version ${given(input, "version")} --file <file>`,
+  configure_agent: () => "agent set <name>",
   create_section: (input) => `section propose ${given(input, "id")} --title <title> --description <text>`,
   fetch_entry: (input) => `entry read ${given(input, "id")}`,
   get_persona: () => undefined,
@@ -59,6 +60,7 @@ const asCommand: Wording = ({ operation, input = {} }) => {
 const peopleOnly = new Set<NextOperation>([
   "approve_proposal",
   "cancel_run",
+  "configure_agent",
   "list_jobs",
   "list_passkeys",
   "list_proposals",

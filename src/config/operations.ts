@@ -4,6 +4,7 @@ import { operation } from "../kernel/operation.ts";
 import { ok, refuse } from "../kernel/result.ts";
 import type { Database } from "../store/database.ts";
 import { appendEvent } from "../store/events.ts";
+import { lastEvent } from "../store/queries/event-log.ts";
 import type { Config } from "./config.ts";
 import { withoutPassword } from "./trust/item.ts";
 import { hashOfItems, waitingItems } from "./trust-items.ts";
@@ -81,6 +82,20 @@ export const revokeSettings = operation({
     return ok({ revoked });
   },
 });
+
+/** Records once that settings wait to be allowed, so that people are notified. */
+export async function noteWaitingSettings({ config, db, now }: TrustApp): Promise<void> {
+  for (const { item, changes } of await waitingItems(config)) {
+    const subject = `settings:${item.name}`;
+    const data = { keys: changes.map(({ key }) => key), hash: hashOfItems([item]) };
+    await db?.write(async (tx) => {
+      const last = await lastEvent(tx, subject, ["settings-waiting", "settings-allowed"]);
+      if (last?.kind === "settings-waiting" && last.data.hash === data.hash) return;
+      const at = now().toISOString();
+      await appendEvent(tx, { at, actor: "scriptorium", kind: "settings-waiting", subject, data });
+    });
+  }
+}
 
 async function trustOf(config: Config): Promise<z.infer<typeof trust>> {
   const waiting = await waitingItems(config);

@@ -109,6 +109,12 @@ export const executeRun = operation({
       .describe("Token budget: the run stops before a call that would exceed it; null removes it"),
     budget_usd: z.number().min(0).nullable().optional().describe("Budget in US dollars; null removes it"),
     workers: z.int().min(1).max(1000).optional().describe("Number of concurrent workers"),
+    retry: z
+      .union([z.literal("all"), z.array(z.string().min(1).max(64)).min(1).max(1000)])
+      .optional()
+      .describe(
+        "Failed tasks to reopen first, by id or number, or all of them; one that is no longer failed stays as it is",
+      ),
   }),
   output: z.object({
     run: z.string(),
@@ -118,7 +124,7 @@ export const executeRun = operation({
     report: z.string().nullable().optional().describe("File of the report"),
     branch: z.string().nullable().optional().describe("Branch with the accepted files"),
   }),
-  async run(app: CrewApp, { id, budget_tokens, budget_usd, workers }, caller) {
+  async run(app: CrewApp, { id, budget_tokens, budget_usd, workers, retry }, caller) {
     const run = await app.runs.find(id);
     if (!run) return noSuch(app.db.read, "run", id);
     if (!run.plan || !["planned", "stopped", "running", "failed"].includes(run.state))
@@ -127,7 +133,7 @@ export const executeRun = operation({
     const edited = await app.runs.editedPlan(run);
     if (!edited.ok) return edited;
     const budget = { budgetTokens: budget_tokens, budgetUsd: budget_usd };
-    const started = await app.host.execute(id, { by: nameOf(caller), workers, ...budget });
+    const started = await app.host.execute(id, { by: nameOf(caller), workers, retry, ...budget });
     if (!started.ok) return started;
     return app.host.background ? ok({ run: id }) : started.value.ended;
   },

@@ -6,6 +6,7 @@ import type { Staff } from "./agent/staff.ts";
 import type { Crew } from "./attempt/crew.ts";
 import { beginPlanning, carrierOf, leaseEnd } from "./record/carrier.ts";
 import type { CrewApp } from "./record/crew-app.ts";
+import { retryTasks } from "./record/retry.ts";
 import type { CrewAgents, CrewPool, ExecuteOptions, News, Outcome, RunHost, RunInProgress } from "./record/run-host.ts";
 import { recordWorkspace } from "./record/workspace-record.ts";
 import { changeText } from "./rules/plan-change.ts";
@@ -133,6 +134,8 @@ export function openRunHost(
       if (now?.state === "running" || goesOn?.ok) {
         const read = await app.runs.readBack(run, by);
         if (!read.ok) return read;
+        const retried = budget.retry ? await retryTasks(app, run, budget.retry, by) : ok(0);
+        if (!retried.ok) return retried;
         if (read.value.diff !== "") tell({ kind: "plan-changed", run, reason: changeText(read.value) });
         return ok(running);
       }
@@ -144,10 +147,17 @@ export function openRunHost(
     const earlier = executing.get(run);
     if (earlier) return ok(earlier);
     const options = { workers: workers ?? app.config.crew.workers, signal: until(signal), by, serving: background };
-    const work = () => executeRun(made.value, run, { ...options, ...budget }).finally(() => executing.delete(run));
+    let onBegin: (begun: Result<true>) => void = () => {};
+    const begun = new Promise<Result<true>>((resolve) => {
+      onBegin = resolve;
+    });
+    const work = () =>
+      executeRun(made.value, run, { ...options, ...budget, onBegin }).finally(() => executing.delete(run));
     const started = { run, ended: track(run, options.signal, run, work) };
     executing.set(run, started);
-    return ok(started);
+    // In the background nobody reads how it ends, so a run that cannot start is refused here.
+    const first = background ? await Promise.race([begun, started.ended]) : ok(true);
+    return first.ok ? ok(started) : first;
   };
 
   const replan: RunHost["replan"] = async (run, { by, tasks, message, agents, signal }) => {

@@ -1,7 +1,7 @@
 import type { CrewPart } from "../kernel/caller.ts";
 import type { Result } from "../kernel/result.ts";
 import type { Crew } from "./attempt/crew.ts";
-import { abandonedRuns, carrierOf, takeOver, takeOverMs } from "./record/carrier.ts";
+import { abandonedRuns, carrierOf, noteStalled, takeOver, takeOverMs } from "./record/carrier.ts";
 import type { CrewApp } from "./record/crew-app.ts";
 import type { RunHost } from "./record/run-host.ts";
 
@@ -46,7 +46,10 @@ export function takingOver(app: CrewApp, hands: Hands) {
     if (abandoned.length === 0 || signal.aborted) return;
     const [{ takeOverRuns }, made] = await Promise.all([import("./attempt/execute.ts"), hands.crew()]);
     if (!made.ok) {
-      for (const { run } of abandoned) say(run, made.problem.message);
+      for (const { run } of abandoned) {
+        say(run, made.problem.message);
+        await noteStalled(app, run, made.problem.message);
+      }
       return;
     }
     for (const { run, by } of await takeOverRuns(made.value, { run: undefined, isCarried, kind: "server" })) {

@@ -7,6 +7,7 @@ import { openToolSocket } from "../agents/tool-socket.ts";
 import { type App, openApp } from "../app.ts";
 import { type Config, loadConfig } from "../config/config.ts";
 import { environment, findWorkspace } from "../config/environment.ts";
+import { noteWaitingSettings } from "../config/operations.ts";
 import { showPresence } from "../jobs/presence.ts";
 import { openQueue } from "../jobs/queue.ts";
 import type { Person } from "../kernel/caller.ts";
@@ -146,6 +147,7 @@ export async function openServer(
     bound = listening.port;
 
     await recover(app);
+    await noteWaitingSettings(app);
     const jobs = await openJobs(app);
     open.jobs = jobs.stop;
     open.runs = () => app.host.stop();

@@ -110,6 +110,7 @@ export const eventKinds = {
   "run-reverted": "A person reverted what a run, a task or a role wrote.",
   "run-setup-started": "A setup of a run started. The data has its commands.",
   "run-setup-finished": "The dependencies of a run were installed or found in the cache, or their setup failed.",
+  "run-stall": "A server found a run that no process executes, and could not take it over. The data has the reason.",
   "run-start": "The execution of a run started or resumed.",
   "run-wait": "A run waits, such as for the provider of a model or a server that can plan it. The data has the reason.",
   "run-proceed": "A run goes on after it waited.",
@@ -123,6 +124,8 @@ export const eventKinds = {
   "settings-allowed": "A person allowed sensitive settings of the repository on this machine. The data has their keys.",
   "settings-changed": "A person set up the agent of jobs in `scriptorium.yaml`. The data has its program.",
   "settings-revoked": "A person withdrew what they had allowed.",
+  "settings-waiting":
+    "A server found sensitive settings of the repository that nobody has allowed. The data has their keys.",
   "source-added": "A source was added.",
   "source-gone": "The original of a followed source was removed; its copy is no longer found by search.",
   "source-replaced": "The original of a followed source changed; the new copy replaces the old one in search.",

@@ -8,6 +8,7 @@ export const nextOperations = [
   "approve_proposal",
   "cancel_run",
   "commit_entry",
+  "configure_agent",
   "create_section",
   "fetch_entry",
   "get_persona",

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { App } from "../../src/app.ts";
+import { planTask } from "../../src/crew/rules/plan.ts";
 import type { Caller } from "../../src/kernel/caller.ts";
 import { type Result, unwrap } from "../../src/kernel/result.ts";
 import { operations } from "../../src/operation-list.ts";
@@ -191,6 +192,12 @@ async function sectionProposal(app: App): Promise<string> {
   return rows.find(({ kind }) => kind === "section")?.id ?? "";
 }
 
+/** A task that only asks a person. */
+const asking = planTask.parse({
+  ...{ number: "1.1", title: "Confirm the backup", gate: "person", depends_on: ["0"] },
+  requirements: "Is there a backup of the ledger?",
+});
+
 async function fillRuns(app: App, call: Call, made: Made): Promise<void> {
   let rejections = 0;
   const agents = playing({
@@ -240,6 +247,17 @@ async function fillRuns(app: App, call: Call, made: Made): Promise<void> {
   made.waitingTask = await taskOf("planned", "1.1");
   made.gate = await taskOf("gated", "1.1");
   made.held = await taskOf("holding", "1.9");
+  made.paused = await run("Settle on Mondays", ["0"], ["1.1"]);
+  unwrap(await app.runs.step(made.paused, { type: "start" }, "Ada", {}));
+  unwrap(await app.runs.pause(made.paused, { reason: undefined, now: false }, "Ada"));
+  made.asking = await newRun(app, [planned("0"), asking], "Settle with a question");
+  await executed(app, made.asking, agents);
+  made.question = await taskOf("asking", "1.1");
+  // Carried by no single process, so that no server takes it over.
+  made.running = await run("Settle now", ["0"], ["1.1"]);
+  unwrap(await app.runs.step(made.running, { type: "start" }, "Ada", { carried_by: "elsewhere:1:1/shared" }));
+  made.takenTask = await taskOf("running", "0");
+  await call("take_task", { id: made.takenTask });
   made.planChange = (await app.db.read.selectFrom("plan_changes").selectAll().executeTakeFirst())?.id ?? "";
   await call("create_todo", { title: "Count the parcels", description: "At every depot." });
 }

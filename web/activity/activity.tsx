@@ -1,8 +1,10 @@
-import { NativeSelect } from "@mantine/core";
+import { Button, NativeSelect } from "@mantine/core";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import type { ActivityThing } from "../../src/crew/report/activity-words.ts";
 import { boot } from "../boot.ts";
+import { mayCall } from "../client/call.ts";
 import { useOperation } from "../client/query.ts";
+import { startCreating } from "../creating/creating.ts";
 import { ScrollText } from "../parts/icons.tsx";
 import { Shown } from "../parts/shown.tsx";
 import { Empty, Failed, Loading } from "../parts/state.tsx";
@@ -110,13 +112,16 @@ export function Activity() {
       {found.isPending && <Loading lines={10} />}
       {found.data && rows.length === 0 && (
         <Empty icon={<ScrollText size={28} />} title={isFiltered ? "No activity here" : "No activity yet"}>
-          <p>
-            {isFiltered ? (
+          {isFiltered ? (
+            <p>
               <Link to="/activity">Show all activity</Link>
-            ) : (
-              "Edits, topics, proposals and runs appear here as they happen."
-            )}
-          </p>
+            </p>
+          ) : (
+            <>
+              <p>Edits, topics, proposals and runs appear here as they happen.</p>
+              {mayCall("create_page") && <Button onClick={() => startCreating({ kind: "page" })}>New page</Button>}
+            </>
+          )}
         </Empty>
       )}
       {byDay(rows).map(([day, of]) => (

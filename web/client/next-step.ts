@@ -7,6 +7,7 @@ const places: Record<NextOperation, string | undefined> = {
   approve_proposal: "press Approve merged text",
   cancel_run: "press Cancel run on its page",
   commit_entry: "press Edit",
+  configure_agent: "press Set up agent",
   create_section: "open New section in the palette",
   fetch_entry: "reload the page",
   get_persona: undefined,

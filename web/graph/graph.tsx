@@ -1,8 +1,10 @@
-import { NativeSelect, TextInput } from "@mantine/core";
+import { Button, NativeSelect, TextInput } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
+import { mayCall } from "../client/call.ts";
 import { useOperation } from "../client/query.ts";
+import { startCreating } from "../creating/creating.ts";
 import { later } from "../parts/later.tsx";
 import { Shown, Snippet } from "../parts/shown.tsx";
 import { Empty, Failed, Loading } from "../parts/state.tsx";
@@ -11,7 +13,7 @@ import { homeOf } from "./homes.ts";
 
 const Drawing = later(() => import("./drawing.tsx").then(({ Drawing }) => Drawing));
 
-type Asked = { node?: string; type?: string; depth?: number; q?: string };
+type Asked = { node?: string; type?: string | undefined; depth?: number; q?: string | undefined };
 
 /** The knowledge graph: choose a node, see its neighbours, continue from there. */
 export function GraphPage() {
@@ -47,6 +49,7 @@ export function GraphPage() {
     <div className="graph-view" data-node={node}>
       <section className="graph-list" aria-label="Nodes">
         <h1>Graph</h1>
+        <p className="lead">Pages, tasks and what agents recorded, and how they are linked.</p>
         <TextInput
           type="search"
           aria-label="Search nodes"
@@ -73,9 +76,28 @@ export function GraphPage() {
         {newest.data && list.length === 0 && (
           <Empty title={wanted ? "No results" : "No nodes yet"}>
             {wanted ? (
-              <p>Try fewer or other words{type ? ", or all types" : ""}.</p>
+              <>
+                <p>Try fewer or other words{type ? ", or all types" : ""}.</p>
+                <Button
+                  size="xs"
+                  variant="default"
+                  onClick={() => {
+                    setText("");
+                    go({ q: undefined, type: undefined });
+                  }}
+                >
+                  Show all nodes
+                </Button>
+              </>
             ) : (
-              <p>Agents add nodes with the memory tools. Entries, tasks and their links appear automatically.</p>
+              <>
+                <p>Agents add nodes with the memory tools. Entries, tasks and their links appear automatically.</p>
+                {mayCall("create_page") && (
+                  <Button size="xs" onClick={() => startCreating({ kind: "page" })}>
+                    New page
+                  </Button>
+                )}
+              </>
             )}
           </Empty>
         )}

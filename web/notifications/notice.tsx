@@ -14,6 +14,10 @@ export const noticeWords: Record<Notification["kind"], string> = {
   gate: "A result needs approval",
   held_files: "Files of a task are held",
   run: "A run stopped or failed",
+  plan_change: "A plan change needs a decision",
+  waiting_run: "A run waits",
+  stalled_run: "No process executes a run",
+  settings: "Settings wait to be allowed",
 };
 
 /** The page of the thing; questions are answered in the inbox. */
@@ -23,7 +27,9 @@ export function noticeAddress({ kind, subject }: Notification): string {
   if (kind === "proposal") return `/proposals/${id}`;
   if (kind === "gate") return `/gates/${id}`;
   if (kind === "held_files") return `/held-files/${id}`;
-  return kind === "run" ? `/runs/${id}` : "/inbox";
+  if (kind === "plan_change") return `/plan-changes/${id}`;
+  if (kind === "settings") return "/settings";
+  return kind === "question" ? "/inbox" : `/runs/${id}`;
 }
 
 export const isNew = ({ read, waiting }: Notification): boolean => !read && waiting;

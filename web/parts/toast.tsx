@@ -1,5 +1,6 @@
 import { notifications } from "@mantine/notifications";
 import { spellHidden } from "../../src/kernel/hidden.ts";
+import { SetUpAgent } from "./set-up-agent.tsx";
 
 /** A word that something is done, and perhaps the way back. */
 export function say(text: string, undo?: () => void): void {
@@ -32,7 +33,12 @@ export function complain(error: unknown): void {
   const message = spellHidden(error instanceof Error ? error.message : String(error));
   notifications.show({
     title: "Failed",
-    message,
+    message: (
+      <>
+        <div>{message}</div>
+        <SetUpAgent after={error} />
+      </>
+    ),
     color: "red",
     withBorder: true,
     autoClose: 10_000,

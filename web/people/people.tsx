@@ -13,7 +13,8 @@ export function People() {
     <div className="column wide">
       <div className="page-head">
         <h1>People and agents</h1>
-        <p className="lead">
+        <p className="lead">Who may sign in, what they may do, and the tokens of agents and scripts.</p>
+        <p>
           You are <strong>{spellHidden(boot.person.name)}</strong>, {article(boot.person.rank)}.{" "}
           {ranksMay[boot.person.rank]}
         </p>

@@ -28,7 +28,7 @@ export function Users() {
     id: "user-add",
     label: "Add person",
     group: "Page",
-    keys: "n",
+    keys: "n u",
     operation: "add_user",
     run: () => setAdding(true),
   };

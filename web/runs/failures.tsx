@@ -49,8 +49,7 @@ export function Failures({ run }: { run: Pick<Run, "id" | "state" | "failures"> 
 /** The ways on that concern one task; retrying and replanning all of them are at the head of the page. */
 function WhatToDo({ task, run }: { task: string; run: Pick<Run, "id" | "state" | "failures"> }) {
   const navigate = useNavigate();
-  const execute = useWrite("execute_run", { onDone: () => say("Run started") });
-  const reopen = useWrite("update_todo", { onDone: () => execute.mutate({ id: run.id }) });
+  const retry = useWrite("execute_run", { onDone: () => say("Run started") });
   const mayRetry = run.failures.length > 1 && run.state !== "running" && mayCall("execute_run");
   const take = useWrite("take_task", { onDone: () => void navigate({ to: `/tasks/${task}` }) });
   return (
@@ -59,8 +58,8 @@ function WhatToDo({ task, run }: { task: string; run: Pick<Run, "id" | "state" |
         <Button
           size="xs"
           variant="default"
-          loading={reopen.isPending || execute.isPending}
-          onClick={() => reopen.mutate({ id: task, status: "reopened" })}
+          loading={retry.isPending}
+          onClick={() => retry.mutate({ id: run.id, retry: [task] })}
         >
           Retry this task
         </Button>

@@ -6,6 +6,7 @@ import type { Output } from "../client/call.ts";
 import { useDraft } from "../client/draft.ts";
 import { useOperation, useWrite } from "../client/query.ts";
 import { Dialog } from "../parts/dialog.tsx";
+import { SetUpAgent } from "../parts/set-up-agent.tsx";
 import { Shown } from "../parts/shown.tsx";
 
 type Template = Output<"list_request_templates">["templates"][number];
@@ -96,6 +97,7 @@ export function NewRun({ onClose }: { onClose(): void }) {
           <Button type="submit" loading={start.isPending} disabled={text.trim() === ""}>
             Plan
           </Button>
+          <SetUpAgent after={start.error} />
         </div>
       </form>
     </Dialog>

@@ -1,6 +1,6 @@
 import { useDebouncedValue } from "@mantine/hooks";
 import { Link, useSearch } from "@tanstack/react-router";
-import { useEffect, useRef, useState } from "react";
+import { useEffect, useMemo, useRef, useState } from "react";
 import { mayCall, type Output, type Refusal } from "../client/call.ts";
 import { useOperation, useWrite } from "../client/query.ts";
 import { type Clash, Conflict } from "../entries/conflict.tsx";
@@ -116,15 +116,18 @@ function PlanEditor({ run: { id, tasks }, latest }: { run: Run; latest: Latest }
     else dropPlanDraft(id);
   }, [id, begun, text, isChanged]);
   useEffect(() => {
-    // Somebody saved another plan. Without edits of one's own there is nothing to decide.
-    if (isOutdated && !isChanged && !save.isPending) {
+    // Somebody saved another plan. Without edits of one's own there is nothing to decide, and edits without a draft
+    // were saved or discarded elsewhere: in the dialog that starts the run, or in another tab.
+    const isMine = isChanged && latest.content !== text && loadPlanDraft(id) !== undefined;
+    if (isOutdated && !isMine && !save.isPending) {
       setBegun(fresh(latest));
       setText(latest.content);
       setEdition((number) => number + 1);
     }
-  }, [isOutdated, isChanged, save.isPending, latest]);
+  }, [id, text, isOutdated, isChanged, save.isPending, latest]);
 
-  const problems = useProblems(id, text, isChanged && !clash);
+  const { problems, typed } = useChecked(id, text, isChanged && !clash);
+  const drawn = useMemo(() => (typed ? tasksOf(typed, tasks) : tasks), [typed, tasks]);
   const action: Action = {
     id: "plan-save",
     label: "Save plan",
@@ -187,7 +190,7 @@ function PlanEditor({ run: { id, tasks }, latest }: { run: Run; latest: Latest }
           label="The plan"
           onSave={() => action.when && action.run()}
         />
-        <TaskGraph tasks={tasks} />
+        <TaskGraph tasks={drawn} />
       </div>
       {problems.length > 0 && (
         <div className="note bad" role="status">
@@ -220,9 +223,23 @@ function clashOf({ status, details }: Refusal): { theirs: string; hash: string }
 
 const checkAfterMs = 400;
 
-/** The errors of the text, by line, shortly after the last key. */
-function useProblems(id: string, text: string, isOn: boolean): Output<"check_plan">["problems"] {
+type Checked = Output<"check_plan">;
+
+/** The errors of the text by line, and the tasks of its last valid version, shortly after the last key. */
+function useChecked(id: string, text: string, isOn: boolean) {
   const [content] = useDebouncedValue(text, checkAfterMs);
-  const checked = useOperation("check_plan", { id, content }, { enabled: isOn && content !== "", keep: true });
-  return isOn ? (checked.data?.problems ?? []) : [];
+  const { data } = useOperation("check_plan", { id, content }, { enabled: isOn && content !== "", keep: true });
+  const [typed, setTyped] = useState<Checked["tasks"]>();
+  if (data && data.tasks.length > 0 && data.tasks !== typed) setTyped(data.tasks);
+  return isOn ? { problems: data?.problems ?? [], typed } : { problems: [], typed: undefined };
+}
+
+/** The typed tasks as the graph draws them: with the state of saved ones, and without a page for new ones. */
+function tasksOf(typed: Checked["tasks"], saved: Run["tasks"]): Run["tasks"] {
+  const byNumber = new Map(saved.map((task) => [task.number, task]));
+  const unsaved = {
+    ...{ id: "", state: "pending", attempts: 0, max_retries: 0, score: null, holder: null },
+    ...{ gate: null, waits_for_approval: false, asks: false },
+  };
+  return typed.map((task) => ({ ...unsaved, ...byNumber.get(task.number), ...task }));
 }

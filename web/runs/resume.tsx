@@ -3,6 +3,7 @@ import { useState } from "react";
 import { mayCall, type Output } from "../client/call.ts";
 import { useWrite } from "../client/query.ts";
 import { withoutCommands } from "../parts/plain.ts";
+import { SetUpAgent } from "../parts/set-up-agent.tsx";
 import { Shown } from "../parts/shown.tsx";
 import { say } from "../parts/toast.tsx";
 
@@ -68,6 +69,7 @@ export function Resume({ run }: { run: Stopped }) {
           <Button type="submit" size="xs" loading={resume.isPending} disabled={needsMore && !isRaised}>
             Resume
           </Button>
+          <SetUpAgent after={resume.error} />
         </div>
       )}
     </form>

@@ -1,82 +1,42 @@
-import { Button } from "@mantine/core";
-import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { useState } from "react";
-import { call, type Output } from "../client/call.ts";
-import { useWrite } from "../client/query.ts";
-import { Dialog } from "../parts/dialog.tsx";
+import type { Output } from "../client/call.ts";
+import { PreviewDialog } from "../parts/preview-dialog.tsx";
 import { Shown } from "../parts/shown.tsx";
-import { Failed, Loading } from "../parts/state.tsx";
 import { countOf } from "../parts/time.tsx";
-import { isTyped, TypedWord } from "../parts/typed-word.tsx";
 
 type Change = Output<"revert_run">;
 
 /** Shows everything that a run wrote to the wiki and the graph, and reverts it once the person has typed the word. */
 export function RevertDialog({ run, onClose }: { run: string; onClose(): void }) {
-  const [word, setWord] = useState("");
-  const [trouble, setTrouble] = useState<string>();
-  const [done, setDone] = useState<Change>();
-  const preview = useQuery({
-    queryKey: ["revert preview", run],
-    queryFn: ({ signal }) => call("revert_run", { run }, signal),
-    gcTime: 0,
-    staleTime: 0,
-    retry: false,
-  });
-  const revert = useWrite("revert_run", {
-    onDone: setDone,
-    onRefused({ message }) {
-      setTrouble(message);
-      void preview.refetch();
-      return true;
-    },
-  });
-  const change = done ?? preview.data;
-  const isEmpty = change !== undefined && countAll(change) === 0;
   return (
-    <Dialog onClose={onClose} title={done ? "Run reverted" : "Revert run"} size="lg">
-      <form
-        className="stack"
-        onSubmit={(event) => {
-          event.preventDefault();
-          setTrouble(undefined);
-          if (isTyped("revert", word) && !revert.isPending) revert.mutate({ run, confirm: true });
-        }}
-      >
-        {preview.error && !done && <Failed error={preview.error} again={() => void preview.refetch()} />}
-        {!change && !preview.error && <Loading lines={4} />}
-        {change && !done && (
-          <p>
-            {isEmpty
-              ? "This run wrote nothing to the wiki or the graph that can be reverted."
-              : "Reverting writes new versions; no version is lost. Files that the run changed in the repository stay: revert their commits with git."}
-          </p>
-        )}
-        {done && (
-          <p className="note" role="status">
-            {countAll(done) === 0 ? "Nothing was reverted." : "What the run wrote is reverted."}
-          </p>
-        )}
-        {change && <Changes change={change} />}
-        {trouble && (
-          <p className="note bad plain" role="alert">
-            <Shown text={trouble} />
-          </p>
-        )}
-        {change && !done && !isEmpty && <TypedWord word="revert" value={word} onChange={setWord} />}
-        <div className="row-of-buttons">
-          {change && !done && !isEmpty && (
-            <Button type="submit" color="red" disabled={!isTyped("revert", word)} loading={revert.isPending}>
-              Revert run
-            </Button>
+    <PreviewDialog
+      operation="revert_run"
+      input={{ run }}
+      confirm={() => ({ run, confirm: true })}
+      title="Revert run"
+      doneTitle="Run reverted"
+      button="Revert run"
+      word="revert"
+      isEmpty={(change) => countAll(change) === 0}
+      onClose={onClose}
+    >
+      {(change, isDone) => (
+        <>
+          {isDone ? (
+            <p className="note" role="status">
+              {countAll(change) === 0 ? "Nothing was reverted." : "What the run wrote is reverted."}
+            </p>
+          ) : (
+            <p>
+              {countAll(change) === 0
+                ? "This run wrote nothing to the wiki or the graph that can be reverted."
+                : "Reverting writes new versions; no version is lost. Files that the run changed in the repository stay: revert their commits with git."}
+            </p>
           )}
-          <Button variant="default" onClick={onClose}>
-            Close
-          </Button>
-        </div>
-      </form>
-    </Dialog>
+          <Changes change={change} />
+        </>
+      )}
+    </PreviewDialog>
   );
 }
 

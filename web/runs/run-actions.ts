@@ -1,29 +1,17 @@
-import { useMutation } from "@tanstack/react-query";
-import { call } from "../client/call.ts";
 import { useWrite } from "../client/query.ts";
 import { say } from "../parts/toast.tsx";
 import type { Action } from "../shell/actions.ts";
 import { isShort } from "./resume.tsx";
 import type { Run } from "./run.tsx";
 
-type Options = {
-  /** Reads the run again. */
-  refetch(): void;
-  /** Asks for workers and budget before the run starts. */
-  onStart(): void;
-  /** Asks where to push before a pull request is opened. */
-  onPullRequest(): void;
-  /** Shows what a revert changes. */
-  onRevert(): void;
-};
+/** The dialogs of a run's page. */
+export type RunDialogName = "start" | "cancel" | "merge" | "pullRequest" | "revert";
 
-/** What a person can do with a run, and what of it is being done. */
-export function useRunActions(
-  id: string,
-  run: Run | undefined,
-  { refetch, onStart, onPullRequest, onRevert }: Options,
-) {
-  const execute = useWrite("execute_run", { onDone: () => say("Run started") });
+/**
+ * What a person can do with a run, and what of it is being done. What starts, resumes, cancels or merges a run opens a
+ * dialog, because these actions are in the palette and have keys.
+ */
+export function useRunActions(id: string, run: Run | undefined, open: (dialog: RunDialogName) => void) {
   const pause = useWrite("pause_run", {
     onDone: ({ in_progress }) =>
       say(
@@ -32,22 +20,9 @@ export function useRunActions(
           : `Run paused; ${in_progress === 1 ? "1 agent ends its stage" : `${in_progress} agents end their stage`}`,
       ),
   });
-  const cancel = useWrite("cancel_run", {
-    onDone: ({ cancelled }) => say(`Run cancelled (${cancelled} tasks)`),
-  });
-  const retry = useMutation({
-    async mutationFn() {
-      for (const task of run?.failures ?? []) await call("update_todo", { id: task.id, status: "reopened" });
-      await execute.mutateAsync({ id });
-    },
-    onSettled: refetch,
-  });
+  const retry = useWrite("execute_run", { onDone: () => say("Run started") });
   const planAgain = useWrite("start_run", { onDone: () => say("The planner continues") });
   const replan = useWrite("replan_run", { onDone: () => say("The planner is writing a plan change") });
-  const merge = useWrite("merge_run", {
-    onDone: ({ already, into, files }) =>
-      say(already ? `${into} has the accepted work already` : `Merged ${files.length} files into ${into}`),
-  });
   const actions: Record<
     "execute" | "retry" | "planAgain" | "replan" | "merge" | "pullRequest" | "revert" | "pause" | "cancel",
     Action
@@ -58,15 +33,15 @@ export function useRunActions(
       group: "Run",
       operation: "revert_run",
       when: run !== undefined && !["planning", "planned", "running"].includes(run.state),
-      run: onRevert,
+      run: () => open("revert"),
     },
     merge: {
       id: "run-merge",
       label: "Merge accepted work",
       group: "Run",
       operation: "merge_run",
-      when: canMerge(run) && !merge.isPending,
-      run: () => merge.mutate({ id, confirm: true }),
+      when: canMerge(run),
+      run: () => open("merge"),
     },
     pullRequest: {
       id: "run-pull-request",
@@ -74,7 +49,7 @@ export function useRunActions(
       group: "Run",
       operation: "open_pull_request",
       when: canMerge(run),
-      run: onPullRequest,
+      run: () => open("pullRequest"),
     },
     planAgain: {
       id: "run-plan-again",
@@ -98,7 +73,7 @@ export function useRunActions(
       group: "Run",
       operation: "execute_run",
       when: run?.state === "failed" && run.failures.length > 0 && !retry.isPending,
-      run: () => retry.mutate(),
+      run: () => retry.mutate({ id, retry: run?.failures.map((task) => task.id) }),
     },
     execute: {
       id: "run-execute",
@@ -106,10 +81,8 @@ export function useRunActions(
       group: "Run",
       keys: "r r",
       operation: "execute_run",
-      when:
-        (run?.state === "planned" || isReopened(run) || (run?.state === "stopped" && !isShort(run))) &&
-        !execute.isPending,
-      run: () => (run?.state === "planned" ? onStart() : execute.mutate({ id })),
+      when: run?.state === "planned" || isReopened(run) || (run?.state === "stopped" && !isShort(run)),
+      run: () => open("start"),
     },
     pause: {
       id: "run-pause",
@@ -126,17 +99,14 @@ export function useRunActions(
       group: "Run",
       operation: "cancel_run",
       when: run !== undefined && ["planning", "planned", "running", "stopped"].includes(run.state),
-      run: () => cancel.mutate({ id }),
+      run: () => open("cancel"),
     },
   };
   const busy = {
-    execute: execute.isPending,
     retry: retry.isPending,
     planAgain: planAgain.isPending,
     replan: replan.isPending,
-    merge: merge.isPending,
     pause: pause.isPending,
-    cancel: cancel.isPending,
   };
   return { actions, busy };
 }

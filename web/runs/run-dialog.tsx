@@ -4,35 +4,42 @@ import { useState } from "react";
 import type { Output, Refusal } from "../client/call.ts";
 import { useOperation, useWrite } from "../client/query.ts";
 import { Dialog } from "../parts/dialog.tsx";
+import { SetUpAgent } from "../parts/set-up-agent.tsx";
 import { Shown } from "../parts/shown.tsx";
 import { Failed, Loading } from "../parts/state.tsx";
 import { say } from "../parts/toast.tsx";
 import { dropPlanDraft, loadPlanDraft, useHasPlanDraft } from "./plan-draft.ts";
 
-type Props = { run: string; onClose(): void };
+type Props = {
+  run: string;
+  /** True if it was started before. */
+  isResumed?: boolean;
+  onClose(): void;
+};
 
 /** Asks how many workers a run gets and what it may cost, and what to do with unsaved edits of its plan. */
-export function RunDialog({ run, onClose }: Props) {
+export function RunDialog({ run, isResumed = false, onClose }: Props) {
   const plan = useOperation("show_plan", { id: run });
   return (
-    <Dialog onClose={onClose} title="Run plan">
+    <Dialog onClose={onClose} title={isResumed ? "Resume run" : "Run plan"}>
       {plan.error && <Failed error={plan.error} again={() => void plan.refetch()} />}
       {!plan.data && !plan.error && <Loading />}
-      {plan.data && <Limits run={run} defaults={plan.data.defaults} onClose={onClose} />}
+      {plan.data && <Limits run={run} isResumed={isResumed} defaults={plan.data.defaults} onClose={onClose} />}
     </Dialog>
   );
 }
 
 type Defaults = Output<"show_plan">["defaults"];
 
-function Limits({ run, defaults, onClose }: Props & { defaults: Defaults }) {
+function Limits({ run, isResumed = false, defaults, onClose }: Props & { defaults: Defaults }) {
   const [workers, setWorkers] = useState<string | number>(defaults.workers);
   const [tokens, setTokens] = useState<string | number>(defaults.budget_tokens ?? "");
   const [usd, setUsd] = useState<string | number>(defaults.budget_usd ?? "");
-  const [trouble, setTrouble] = useState<string>();
+  const [trouble, setTrouble] = useState<Refusal>();
   const isEdited = useHasPlanDraft(run);
+  const verb = isResumed ? "Resume" : "Run";
   const refused = (refusal: Refusal) => {
-    setTrouble(refusal.message);
+    setTrouble(refusal);
     return true;
   };
   const execute = useWrite("execute_run", {
@@ -95,7 +102,7 @@ function Limits({ run, defaults, onClose }: Props & { defaults: Defaults }) {
       <NumberInput label="Budget in dollars" description="Empty for no limit" min={0} value={usd} onChange={setUsd} />
       {trouble && (
         <p className="note bad plain" role="alert">
-          <Shown text={trouble} />
+          <Shown text={trouble.message} />
           {isEdited && (
             <>
               {" "}
@@ -106,7 +113,7 @@ function Limits({ run, defaults, onClose }: Props & { defaults: Defaults }) {
       )}
       <div className="row-of-buttons">
         <Button type="submit" loading={execute.isPending || save.isPending}>
-          {isEdited ? "Save plan and run" : "Run"}
+          {isEdited ? `Save plan and ${verb.toLowerCase()}` : verb}
         </Button>
         {isEdited && (
           <Button
@@ -114,9 +121,10 @@ function Limits({ run, defaults, onClose }: Props & { defaults: Defaults }) {
             disabled={execute.isPending || save.isPending}
             onClick={() => execute.mutate(input)}
           >
-            Run saved plan
+            {verb} saved plan
           </Button>
         )}
+        <SetUpAgent after={trouble} />
       </div>
     </form>
   );

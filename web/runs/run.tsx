@@ -15,7 +15,7 @@ import { type Action, useActions } from "../shell/actions.ts";
 import { Approvals, Facts, Progress, Setups } from "./facts.tsx";
 import { Failures } from "./failures.tsx";
 import { Resume } from "./resume.tsx";
-import { canMerge, canReplan, hasNoPlan, isReopened, useRunActions } from "./run-actions.ts";
+import { canMerge, canReplan, hasNoPlan, isReopened, type RunDialogName, useRunActions } from "./run-actions.ts";
 import { RunDialog } from "./run-dialog.tsx";
 import { type Tab, tabs } from "./tabs.ts";
 import { TaskList } from "./task-list.tsx";
@@ -25,6 +25,8 @@ const ActivityStrip = later(() => import("../activity/strip.tsx").then(({ Activi
 const Plan = later(() => import("./plan.tsx").then(({ Plan }) => Plan));
 const Figures = later(() => import("./figures.tsx").then(({ Figures }) => Figures));
 
+const CancelDialog = later(() => import("./cancel.tsx").then(({ CancelDialog }) => CancelDialog));
+const MergeDialog = later(() => import("./merge.tsx").then(({ MergeDialog }) => MergeDialog));
 const PullRequestDialog = later(() => import("./pull-request.tsx").then(({ PullRequestDialog }) => PullRequestDialog));
 const RevertDialog = later(() => import("./revert.tsx").then(({ RevertDialog }) => RevertDialog));
 const Timeline = later(() => import("./timeline.tsx").then(({ Timeline }) => Timeline));
@@ -40,15 +42,9 @@ export function RunPage() {
   const found = useOperation("show_run", { id });
   const run = found.data;
   useTitle(run?.title ?? "Run");
-  const [isStarting, setStarting] = useState(false);
-  const [isReverting, setReverting] = useState(false);
-  const [isAskingToPush, setAskingToPush] = useState(false);
-  const { actions, busy } = useRunActions(id, run, {
-    refetch: () => void found.refetch(),
-    onStart: () => setStarting(true),
-    onPullRequest: () => setAskingToPush(true),
-    onRevert: () => setReverting(true),
-  });
+  const [dialog, setDialog] = useState<RunDialogName>();
+  const close = () => setDialog(undefined);
+  const { actions, busy } = useRunActions(id, run, setDialog);
   useActions([
     ...Object.values(actions),
     ...(Object.keys(tabs) as Tab[]).map(
@@ -86,7 +82,7 @@ export function RunPage() {
           </h1>
           <div className="page-actions">
             {(run.state === "planned" || isReopened(run)) && (
-              <ActionButton action={actions.execute} icon={<Play size={14} />} size="xs" busy={busy.execute} />
+              <ActionButton action={actions.execute} icon={<Play size={14} />} size="xs" />
             )}
             {run.state === "failed" && run.failures.length > 0 && (
               <ActionButton action={actions.retry} icon={<Play size={14} />} size="xs" busy={busy.retry} />
@@ -118,7 +114,6 @@ export function RunPage() {
                 icon={<Check size={14} />}
                 size="xs"
                 variant={run.state === "completed" ? "filled" : "default"}
-                busy={busy.merge}
               />
             )}
             {canMerge(run) && (
@@ -128,13 +123,7 @@ export function RunPage() {
               <ActionButton action={actions.revert} icon={<RotateCcw size={14} />} size="xs" variant="default" />
             )}
             {actions.cancel.when && (
-              <ActionButton
-                action={actions.cancel}
-                icon={<Ban size={14} />}
-                size="xs"
-                variant="default"
-                busy={busy.cancel}
-              />
+              <ActionButton action={actions.cancel} icon={<Ban size={14} />} size="xs" variant="default" />
             )}
           </div>
         </div>
@@ -182,9 +171,11 @@ export function RunPage() {
       {tab === "activity" && <ActivityStrip run={id} limit={50} />}
       {tab === "report" && <Report key={id} id={id} />}
       {tab === "figures" && <Figures id={id} />}
-      {isAskingToPush && <PullRequestDialog run={id} onClose={() => setAskingToPush(false)} />}
-      {isReverting && <RevertDialog run={id} onClose={() => setReverting(false)} />}
-      {isStarting && <RunDialog run={id} onClose={() => setStarting(false)} />}
+      {dialog === "pullRequest" && <PullRequestDialog run={id} onClose={close} />}
+      {dialog === "revert" && <RevertDialog run={id} onClose={close} />}
+      {dialog === "merge" && <MergeDialog run={id} onClose={close} />}
+      {dialog === "cancel" && <CancelDialog run={run} onClose={close} />}
+      {dialog === "start" && <RunDialog run={id} isResumed={run.state !== "planned"} onClose={close} />}
     </div>
   );
 }

@@ -22,12 +22,13 @@ export function Runs() {
     id: "run-new",
     label: "New run",
     group: "Run",
-    keys: "n",
+    keys: "n r",
     operation: "start_run",
     run: () => setAsking(true),
   };
   useActions([start]);
   const runs = list.data?.runs ?? [];
+  const isEmpty = list.data?.runs.length === 0;
   return (
     <div className="column">
       <div className="page-head with-actions">
@@ -37,15 +38,16 @@ export function Runs() {
             Each run turns a request into a plan, does its tasks, verifies them and writes a report.
           </p>
         </div>
-        <ActionButton action={start} />
+        {!isEmpty && <ActionButton action={start} />}
       </div>
       {list.error && <Failed error={list.error} again={() => void list.refetch()} />}
       {list.isPending && <Loading />}
-      {list.data && runs.length === 0 && (
+      {isEmpty && (
         <Empty title="No runs yet">
           <p>
-            Press New run, or use <code>scriptorium plan</code>. <code>scriptorium demo</code> shows an example.
+            A planner divides your request into tasks. <code>scriptorium demo</code> shows an example.
           </p>
+          <ActionButton action={start} />
         </Empty>
       )}
       <ul className="entries">

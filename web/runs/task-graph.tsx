@@ -139,7 +139,8 @@ export function TaskGraph({ tasks }: { tasks: Task[] }) {
     const box = number === undefined ? farBox(event) : boxes.find(({ task }) => task.number === number);
     if (!box || event.metaKey || event.ctrlKey || event.shiftKey) return;
     event.preventDefault();
-    void navigate({ to: `/tasks/${box.task.id}` });
+    // A task that is only typed has no page yet.
+    if (box.task.id !== "") void navigate({ to: `/tasks/${box.task.id}` });
   };
   const onKey = (event: KeyboardEvent<HTMLElement>) => {
     const number = numberOf(event);

@@ -1,24 +1,30 @@
-import { Button } from "@mantine/core";
 import { useState } from "react";
 import type { Output } from "../client/call.ts";
-import { useOperation } from "../client/query.ts";
 import { Shown } from "../parts/shown.tsx";
-import { Failed, Loading } from "../parts/state.tsx";
 import { duration, Time } from "../parts/time.tsx";
+import { nameOf } from "../tasks/attempt-name.ts";
+import { TranscriptPage } from "./transcript-page.tsx";
 
 type Entry = Output<"run_transcript">["entries"][number];
 type Part = NonNullable<Entry["part"]>;
 
 const parts = { all: "All agents", worker: "Worker", qc: "Verifier", pm: "Planner" } as const;
-const liveMs = 2000;
 
-/** What the agents of a run, or of one task, were sent, said and called. It follows agents that work. */
-export function Transcript({ run, task }: { run: string; task?: string }) {
+type Props = { run: string; task?: string; attempt?: { attempt: number; epoch: number } };
+
+/** What the agents of a run, of one task or of one attempt were sent, said and called. It follows agents that work. */
+export function Transcript({ run, task, attempt }: Props) {
   const [part, setPart] = useState<keyof typeof parts>("all");
   const shown = (Object.keys(parts) as (keyof typeof parts)[]).filter((name) => !task || name !== "pm");
+  const of = {
+    id: run,
+    ...(task ? { task } : {}),
+    ...(attempt ? { epoch: attempt.epoch } : {}),
+    ...(part === "all" ? {} : { part }),
+  };
   return (
     <div className="transcript">
-      <nav className="chips" aria-label="Agents">
+      <nav className="chips" aria-label={attempt ? `Agents of attempt ${nameOf(attempt)}` : "Agents"}>
         {shown.map((name) => (
           <button
             key={name}
@@ -32,45 +38,10 @@ export function Transcript({ run, task }: { run: string; task?: string }) {
           </button>
         ))}
       </nav>
-      <Page key={part} of={{ id: run, ...(task ? { task } : {}), ...(part === "all" ? {} : { part }) }} />
+      <TranscriptPage key={part} operation="run_transcript" of={of} none={() => "No agent has started yet."}>
+        {(entry) => <EntryView entry={entry} />}
+      </TranscriptPage>
     </div>
-  );
-}
-
-type Of = { id: string; task?: string; part?: "worker" | "qc" | "pm"; before?: string };
-
-/** The last entries, or those before a position; earlier ones are read on request. */
-function Page({ of }: { of: Of }) {
-  const [earlier, setEarlier] = useState<string>();
-  const [isLive, setLive] = useState(of.before === undefined);
-  const input = { ...of, limit: 50, characters: 4000 };
-  const { data, error, refetch } = useOperation("run_transcript", input, { everyMs: isLive ? liveMs : false });
-  if (error) return <Failed error={error} again={() => void refetch()} />;
-  if (!data) return <Loading />;
-  const follows = of.before === undefined && data.running;
-  if (isLive !== follows) setLive(follows);
-  const first = data.entries[0]?.n;
-  if (data.entries.length === 0)
-    return of.before === undefined ? <p className="muted">No agent has started yet.</p> : null;
-  return (
-    <>
-      {earlier && <Page of={{ ...of, before: earlier }} />}
-      {!earlier && data.earlier && first !== undefined && (
-        <Button size="xs" variant="default" onClick={() => setEarlier(String(first))}>
-          Earlier entries
-        </Button>
-      )}
-      <ol>
-        {data.entries.map((entry) => (
-          <EntryView key={entry.n} entry={entry} />
-        ))}
-      </ol>
-      {follows && (
-        <p className="muted small" role="status">
-          An agent is working.
-        </p>
-      )}
-    </>
   );
 }
 
@@ -78,20 +49,20 @@ const partWords: Record<string, string> = {
   ...{ worker: "worker", qc: "verifier", pm: "planner" },
   ...{ brief: "brief writer", preamble: "preamble writer", reporter: "reporter" },
 };
-const nameOf = (part: Part) => partWords[part] ?? part;
+const wordsFor = (part: Part) => partWords[part] ?? part;
 
 function EntryView({ entry }: { entry: Entry }) {
-  const { kind, part, number, attempt, at } = entry;
+  const { part, number, attempt, at } = entry;
   return (
-    <li data-kind={kind}>
+    <>
       <p className="transcript-head">
-        <strong>{nameOf(part)}</strong>
+        <strong>{wordsFor(part)}</strong>
         {number !== null && <span>task {number}</span>}
         {attempt !== null && <span>attempt {attempt}</span>}
         <Time at={at} />
       </p>
       <EntryBody entry={entry} />
-    </li>
+    </>
   );
 }
 

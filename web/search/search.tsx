@@ -54,6 +54,7 @@ export function Search() {
     <div className="column">
       <div className="page-head">
         <h1>Search</h1>
+        <p className="lead">Words in pages, sources, topics, tasks and what agents delivered.</p>
       </div>
       <search className="search-form">
         <TextInput
@@ -129,8 +130,7 @@ export function Search() {
       {q === "" && !section && (
         <Empty title="Search all text">
           <p>
-            Finds words in pages, sources, topics, tasks and what agents delivered. Filters: <code>author:ada</code>,{" "}
-            <code>type:source</code>, <code>after:2026-11</code>.
+            Filters: <code>author:ada</code>, <code>type:source</code>, <code>after:2026-11</code>.
           </p>
         </Empty>
       )}

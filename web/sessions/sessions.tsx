@@ -21,8 +21,8 @@ export function Sessions() {
       <div className="page-head">
         <h1>Sessions</h1>
         <p className="lead">
-          You are signed in as <strong>{boot.person.name}</strong>. A session ends after 7 days without use, and after
-          30 days in any case.
+          Browsers in which <strong>{boot.person.name}</strong> is signed in, and passkeys. A session ends after 7 days
+          without use, and after 30 days in any case.
         </p>
         <div className="row-of-buttons sign-out">
           <Button size="xs" variant="default" onClick={() => void signOut()}>

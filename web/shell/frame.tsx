@@ -94,7 +94,7 @@ export function Frame() {
       run: () => startCreating({ kind: "section" }),
     },
     { id: "profile", label: "Profile", group: "Go to", keys: "g u", run: () => void navigate({ to: "/profile" }) },
-    { id: "sessions", label: "Sessions", group: "Go to", keys: "g a", run: () => void navigate({ to: "/sessions" }) },
+    { id: "sessions", label: "Sessions", group: "Go to", keys: "g e", run: () => void navigate({ to: "/sessions" }) },
     {
       id: "agents",
       label: "Set up agent",

@@ -3,11 +3,10 @@ import { useNavigate } from "@tanstack/react-router";
 import type { Output } from "../client/call.ts";
 import { SourceDiff } from "../parts/source-diff.tsx";
 import { duration } from "../parts/time.tsx";
+import { nameOf } from "./attempt-name.ts";
 import { FileDiffs } from "./file-diffs.tsx";
 
 type Attempt = Output<"task_record">["attempts"][number];
-
-export const nameOf = ({ attempt, epoch }: Pick<Attempt, "attempt" | "epoch">) => `${attempt}-${epoch}`;
 
 /** Two attempts of a task side by side: what they took, how they were judged, and how their results differ. */
 export function Compare({ task, attempts, pair }: { task: string; attempts: Attempt[]; pair: string }) {

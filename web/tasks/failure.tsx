@@ -60,7 +60,6 @@ export function Failure({ failure, reports }: Data) {
           </ol>
         </div>
         {scores.progression.length > 0 && <p className="muted">Scores: {scores.progression.join(" → ")}</p>}
-        <p>To retry the task, press Reopen here and Resume on the page of its run.</p>
       </section>
       {reports.map(({ kind, title, part, model, content, missing }) => (
         <section key={kind} aria-label={`Analysis: ${title}`}>

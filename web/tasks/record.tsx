@@ -1,6 +1,7 @@
+import { Button } from "@mantine/core";
 import { Link, useSearch } from "@tanstack/react-router";
-import { useState } from "react";
-import type { Output } from "../client/call.ts";
+import { type ReactNode, useState } from "react";
+import { mayCall, type Output } from "../client/call.ts";
 import { useOperation } from "../client/query.ts";
 import { Questions } from "../inbox/questions.tsx";
 import { AgentName } from "../parts/agent-name.tsx";
@@ -10,6 +11,7 @@ import { Shown } from "../parts/shown.tsx";
 import { Failed, Loading } from "../parts/state.tsx";
 import { bytes, countOf, duration, Time } from "../parts/time.tsx";
 import { Transcript } from "../runs/transcript.tsx";
+import { nameOf } from "./attempt-name.ts";
 import { Failure } from "./failure.tsx";
 import { Steering } from "./steer.tsx";
 
@@ -20,8 +22,15 @@ const Evidence = later(() => import("./evidence.tsx").then(({ Evidence }) => Evi
 type TaskRecordData = Output<"task_record">;
 type Attempt = TaskRecordData["attempts"][number];
 
+type RecordProps = {
+  id: string;
+  state: string;
+  /** Repeats the task from an attempt; left out while that is not possible. */
+  onRerun: ((attempt: string) => void) | undefined;
+};
+
 /** All that is on record of a run's task: every attempt with its checks, verdicts and evidence. */
-export function TaskRecord({ id, state }: { id: string; state: string }) {
+export function TaskRecord({ id, state, onRerun }: RecordProps) {
   const record = useOperation("task_record", { id });
   const { compare } = useSearch({ strict: false }) as { compare?: string };
   if (record.error) return <Failed error={record.error} again={() => void record.refetch()} />;
@@ -63,12 +72,12 @@ export function TaskRecord({ id, state }: { id: string; state: string }) {
         )}
         <ol className="attempts">
           {attempts.map((attempt) => (
-            <AttemptView key={attempt.epoch} task={id} attempt={attempt} />
+            <AttemptView key={attempt.epoch} run={record.data.run} task={id} attempt={attempt} onRerun={onRerun} />
           ))}
         </ol>
       </section>
       <section>
-        <h2>Transcript</h2>
+        <h2>Transcript of all attempts</h2>
         <Transcript run={record.data.run} task={id} />
       </section>
       {contexts.length > 0 && (
@@ -120,15 +129,13 @@ export function TaskRecord({ id, state }: { id: string; state: string }) {
   );
 }
 
-const lastTwo = (attempts: Attempt[]) =>
-  attempts
-    .slice(-2)
-    .map(({ attempt, epoch }) => `${attempt}-${epoch}`)
-    .join(",");
+const lastTwo = (attempts: Attempt[]) => attempts.slice(-2).map(nameOf).join(",");
 
-function AttemptView({ task, attempt }: { task: string; attempt: Attempt }) {
+type AttemptProps = { run: string; task: string; attempt: Attempt; onRerun: RecordProps["onRerun"] };
+
+function AttemptView({ run, task, attempt, onRerun }: AttemptProps) {
   const { used } = attempt;
-  const name = `${attempt.attempt}-${attempt.epoch}`;
+  const name = nameOf(attempt);
   const facts = [
     used.ms !== null && duration(used.ms),
     used.output_tokens !== null && `${used.output_tokens} output tokens`,
@@ -144,6 +151,11 @@ function AttemptView({ task, attempt }: { task: string; attempt: Attempt }) {
           by <AgentName of={attempt.worker} />, <Time at={attempt.started_at} />
         </span>
       </h3>
+      {onRerun && mayCall("rerun_run") && (
+        <Button size="xs" variant="default" className="attempt-action" onClick={() => onRerun(name)}>
+          Rerun from attempt {attempt.attempt}
+        </Button>
+      )}
       <p className="facts">{facts.join(" · ")}</p>
       {attempt.retry_reason && (
         <p className="note">
@@ -166,8 +178,15 @@ function AttemptView({ task, attempt }: { task: string; attempt: Attempt }) {
           </pre>
         </details>
       )}
+      <Opened title="Transcript">
+        <Transcript run={run} task={task} attempt={attempt} />
+      </Opened>
       {attempt.statements.length > 0 && <List title="Statements with evidence" items={attempt.statements} />}
-      {attempt.files_changed.length > 0 && <Files task={task} attempt={name} count={attempt.files_changed.length} />}
+      {attempt.files_changed.length > 0 && (
+        <Opened title={countOf(attempt.files_changed.length, "file changed", "files changed")}>
+          <FileDiffs task={task} attempt={name} />
+        </Opened>
+      )}
       {attempt.checks.map((check) => (
         <details key={check.criterion}>
           <summary>
@@ -221,13 +240,13 @@ function AttemptView({ task, attempt }: { task: string; attempt: Attempt }) {
   );
 }
 
-/** The diff is read when it is opened. */
-function Files({ task, attempt, count }: { task: string; attempt: string; count: number }) {
+/** Its content is read when it is opened. */
+function Opened({ title, children }: { title: string; children: ReactNode }) {
   const [isOpen, setOpen] = useState(false);
   return (
     <details onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary>{countOf(count, "file changed", "files changed")}</summary>
-      {isOpen && <FileDiffs task={task} attempt={attempt} />}
+      <summary>{title}</summary>
+      {isOpen && children}
     </details>
   );
 }

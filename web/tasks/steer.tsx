@@ -1,6 +1,6 @@
 import { Button, Textarea } from "@mantine/core";
-import { useState } from "react";
 import { mayCall, type Output } from "../client/call.ts";
+import { useDraft } from "../client/draft.ts";
 import { useWrite } from "../client/query.ts";
 import { Shown } from "../parts/shown.tsx";
 import { Time } from "../parts/time.tsx";
@@ -12,10 +12,11 @@ const over = new Set(["completed", "failed", "cancelled", "stale"]);
 
 /** Messages of people to the worker of a task, and the form to send one. */
 export function Steering({ id, state, messages }: { id: string; state: string; messages: Message[] }) {
-  const [text, setText] = useState("");
+  const draft = useDraft(`steer ${id}`, "");
+  const text = draft.value;
   const send = useWrite("steer_task", {
     onDone: ({ reaches }) => {
-      setText("");
+      draft.clear();
       say(reaches === "worker" ? "Message sent to the worker" : "Message kept for the next attempt");
     },
   });
@@ -58,7 +59,7 @@ export function Steering({ id, state, messages }: { id: string; state: string; m
             minRows={2}
             maxLength={8000}
             value={text}
-            onChange={(event) => setText(event.currentTarget.value)}
+            onChange={(event) => draft.setValue(event.currentTarget.value)}
           />
           <div className="row-of-buttons">
             <Button type="submit" size="xs" disabled={!text.trim()} loading={send.isPending}>

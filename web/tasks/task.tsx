@@ -15,6 +15,7 @@ import { HandBack } from "./hand-back.tsx";
 import { TaskRecord } from "./record.tsx";
 import { toneOf } from "./states.ts";
 
+const RerunDialog = later(() => import("./rerun.tsx").then(({ RerunDialog }) => RerunDialog));
 const OverturnDialog = later(() => import("./overturn.tsx").then(({ OverturnDialog }) => OverturnDialog));
 
 const over = new Set(["completed", "failed", "cancelled"]);
@@ -42,24 +43,36 @@ export function TaskPage() {
   });
   const [isOverturning, setOverturning] = useState(false);
   const [isHandingBack, setHandingBack] = useState(false);
-  const rerun = useWrite("rerun_run", {
-    onDone: ({ repeated }) => say(`${repeated.length} tasks will be repeated; resume the run`),
-  });
+  const [rerunFrom, setRerunFrom] = useState<string>();
+  const retry = useWrite("execute_run", { onDone: () => say("Task reopened, run started") });
   const run = useOperation("show_run", { id: task?.run ?? "" }, { enabled: task?.run !== undefined }).data;
   const isText = run?.tasks.find((one) => one.id === id)?.deliverable === "text";
   const canRerun =
     (task?.state === "completed" || task?.state === "failed") &&
     run !== undefined &&
     ["stopped", "failed", "completed"].includes(run.state);
+  const canRetry =
+    task?.state === "failed" && run !== undefined && ["stopped", "failed", "running"].includes(run.state);
   const isTaken = task?.holder !== undefined && task.result.taken_by === task.holder;
-  const actions: Record<"cancel" | "reopen" | "release" | "take" | "handBack" | "rerun" | "overturn", Action> = {
+  const actions: Record<
+    "cancel" | "reopen" | "release" | "take" | "handBack" | "rerun" | "retry" | "overturn",
+    Action
+  > = {
     rerun: {
       id: "task-rerun",
       label: "Rerun from here",
       group: "Page",
       operation: "rerun_run",
-      when: canRerun && !rerun.isPending,
-      run: () => rerun.mutate({ id: task?.run ?? "", from: id, confirm: true }),
+      when: canRerun,
+      run: () => setRerunFrom(id),
+    },
+    retry: {
+      id: "task-retry",
+      label: "Retry",
+      group: "Page",
+      operation: "execute_run",
+      when: canRetry && !retry.isPending,
+      run: () => retry.mutate({ id: task?.run ?? "", retry: [id] }),
     },
     take: {
       id: "task-take",
@@ -96,7 +109,7 @@ export function TaskPage() {
       label: "Reopen",
       group: "Page",
       operation: "update_todo",
-      when: task !== undefined && (task.state === "failed" || task.state === "cancelled"),
+      when: task !== undefined && ((task.state === "failed" && !canRetry) || task.state === "cancelled"),
       run: () => update.mutate({ id, status: "reopened" }),
     },
     overturn: {
@@ -169,6 +182,7 @@ export function TaskPage() {
         </div>
         <div className="row-of-buttons">
           {actions.handBack.when && <ActionButton action={actions.handBack} />}
+          {canRetry && <ActionButton action={actions.retry} busy={retry.isPending} />}
           {actions.reopen.when && <ActionButton action={actions.reopen} />}
           {actions.rerun.when && <ActionButton action={actions.rerun} variant="default" />}
           {actions.take.when && <ActionButton action={actions.take} variant="default" />}
@@ -178,6 +192,9 @@ export function TaskPage() {
         </div>
       </div>
       {isOverturning && <OverturnDialog id={id} run={task.run} onClose={() => setOverturning(false)} />}
+      {rerunFrom !== undefined && (
+        <RerunDialog run={task.run ?? ""} from={rerunFrom} onClose={() => setRerunFrom(undefined)} />
+      )}
       {isHandingBack && (
         <HandBack id={id} deliverable={isText ? "text" : "files"} onClose={() => setHandingBack(false)} />
       )}
@@ -220,7 +237,13 @@ export function TaskPage() {
           </ul>
         </section>
       )}
-      {task.run && <TaskRecord id={id} state={task.state} />}
+      {task.run && (
+        <TaskRecord
+          id={id}
+          state={task.state}
+          onRerun={canRerun ? (attempt) => setRerunFrom(`${id}@${attempt}`) : undefined}
+        />
+      )}
       {!task.run && Object.keys(task.result).length > 0 && (
         <section>
           <h2>Result</h2>

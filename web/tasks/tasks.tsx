@@ -4,6 +4,7 @@ import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import { stateWords } from "../../src/tasks/state-words.ts";
 import { call, type Input } from "../client/call.ts";
+import { useDraft } from "../client/draft.ts";
 import { useWrite } from "../client/query.ts";
 import { AgentName } from "../parts/agent-name.tsx";
 import { Dialog } from "../parts/dialog.tsx";
@@ -29,11 +30,12 @@ export function Tasks() {
     getNextPageParam: (last) => last.cursor,
   });
   const todos = list.data?.pages.flatMap((page) => page.todos) ?? [];
+  const isEmpty = list.data !== undefined && todos.length === 0 && state === undefined;
   const add: Action = {
     id: "task-add",
     label: "New task",
     group: "Page",
-    keys: "n",
+    keys: "n t",
     operation: "create_todo",
     run: () => setAdding(true),
   };
@@ -45,7 +47,7 @@ export function Tasks() {
           <h1>Tasks</h1>
           <p className="lead">Work that agents and people claim, one holder at a time.</p>
         </div>
-        <ActionButton action={add} />
+        {!isEmpty && <ActionButton action={add} />}
       </div>
       <nav className="chips" aria-label="States">
         {[undefined, ...filters].map((name) => (
@@ -65,7 +67,14 @@ export function Tasks() {
       {list.isPending && <Loading />}
       {list.data && todos.length === 0 && (
         <Empty title="No tasks">
-          <p>Runs create their own tasks. Press New task to create one.</p>
+          <p>Runs create their own tasks. A task of your own can be claimed by anyone.</p>
+          {isEmpty ? (
+            <ActionButton action={add} />
+          ) : (
+            <Link to="/tasks" search={{ state: undefined }}>
+              Show all tasks
+            </Link>
+          )}
         </Empty>
       )}
       {todos.length > 0 && (
@@ -120,9 +129,15 @@ export function Tasks() {
 
 function NewTask({ onClose }: { onClose(): void }) {
   const navigate = useNavigate();
-  const [title, setTitle] = useState("");
-  const [description, setDescription] = useState("");
-  const create = useWrite("create_todo", { onDone: ({ id }) => void navigate({ to: `/tasks/${id}` }) });
+  const draft = useDraft("new task", { title: "", description: "" });
+  const { title, description } = draft.value;
+  const set = (change: Partial<typeof draft.value>) => draft.setValue({ ...draft.value, ...change });
+  const create = useWrite("create_todo", {
+    onDone({ id }) {
+      draft.clear();
+      void navigate({ to: `/tasks/${id}` });
+    },
+  });
   return (
     <Dialog onClose={onClose} title="New task">
       <form
@@ -137,7 +152,7 @@ function NewTask({ onClose }: { onClose(): void }) {
           required
           data-autofocus
           value={title}
-          onChange={(event) => setTitle(event.currentTarget.value)}
+          onChange={(event) => set({ title: event.currentTarget.value })}
           maxLength={300}
         />
         <Textarea
@@ -145,7 +160,7 @@ function NewTask({ onClose }: { onClose(): void }) {
           autosize
           minRows={3}
           value={description}
-          onChange={(event) => setDescription(event.currentTarget.value)}
+          onChange={(event) => set({ description: event.currentTarget.value })}
           maxLength={20_000}
         />
         <Button type="submit" loading={create.isPending} disabled={!title.trim()}>

@@ -24,11 +24,13 @@ import {
   keepCarrying,
   leaseEnd,
   sharedRuns,
+  noteStalled,
   takeOver,
   takeOverMs,
 } from "../record/carrier.ts";
 import type { CrewApp } from "../record/crew-app.ts";
-import type { Outcome } from "../record/run-host.ts";
+import { retryTasks } from "../record/retry.ts";
+import type { Outcome, Retry } from "../record/run-host.ts";
 import { workerTimes } from "../record/worker-times.ts";
 import { recordWorkspace } from "../record/workspace-record.ts";
 import { reportOf } from "../report/report.ts";
@@ -48,6 +50,10 @@ type Options = {
   by: string;
   budgetTokens?: number | null | undefined;
   budgetUsd?: number | null | undefined;
+  /** Failed tasks to reopen before the run starts. */
+  retry?: Retry | undefined;
+  /** Called when the run has started, or was refused. */
+  onBegin?(begun: Result<true>): void;
   /** Goes on without a person: it waits where a command would end, and hands the run over when it is stopped. */
   serving?: boolean;
 };
@@ -56,6 +62,7 @@ type Options = {
 export async function executeRun(crew: Crew, run: string, options: Options): Promise<Result<Outcome>> {
   const kind = options.serving ? "server" : "command";
   const begun = await begin(crew, run, options, kind);
+  options.onBegin?.(begun);
   return begun.ok ? carryRun(crew, run, options, kind) : begun;
 }
 
@@ -156,6 +163,8 @@ async function begin(
   const based = await crew.trees.begin(run);
   if (!based.ok) return based;
   await recordWorkspace(app);
+  const retried = options.retry ? await retryTasks(app, run, options.retry, by) : ok(0);
+  if (!retried.ok) return retried;
   const also = { carried_by: carrierOf(kind), carrier_until: await leaseEnd(app), ...budget };
   const started = await app.runs.step(run, { type: "start" }, by, also);
   if (!started.ok) return started;
@@ -200,8 +209,10 @@ export async function takeOverRuns(crew: Crew, { run, isCarried, kind }: Wanted)
   for (const one of found) {
     const ready = checkReady(crew, executingParts);
     const able = ready.ok ? await crew.trees.reach(one.run) : ready;
-    if (!able.ok) app.log.info({ run: one.run, problem: able.problem.message }, "run-not-taken-over");
-    else if (await takeOver(app, one, carrierOf(kind))) taken.push(one);
+    if (!able.ok) {
+      app.log.info({ run: one.run, problem: able.problem.message }, "run-not-taken-over");
+      if (kind === "server") await noteStalled(app, one.run, able.problem.message);
+    } else if (await takeOver(app, one, carrierOf(kind))) taken.push(one);
   }
   return taken;
 }

@@ -82,12 +82,29 @@ export const checkPlan = operation({
   input: z.object({ id, content }),
   output: z.object({
     problems: z.array(planProblem).describe("Empty if the plan is valid"),
+    tasks: z
+      .array(
+        z.object({
+          number: z.string(),
+          title: z.string(),
+          depends_on: z.array(z.string()),
+          deliverable: z.enum(["files", "text"]),
+        }),
+      )
+      .describe("The tasks of a valid plan, without their texts"),
   }),
   async run(app: CrewApp, { id, content }) {
     if (!(await app.runs.find(id))) return noSuch(app.db.read, "run", id);
     const chain = readChain(content);
-    if (!chain.ok) return ok({ problems: (chain.problem.details?.problems ?? []) as z.infer<typeof planProblem>[] });
-    return ok({ problems: chain.value.run === id ? [] : [{ line: 1, message: otherRun(chain.value.run, id) }] });
+    if (!chain.ok)
+      return ok({ problems: (chain.problem.details?.problems ?? []) as z.infer<typeof planProblem>[], tasks: [] });
+    const { run, plan } = chain.value;
+    return ok({
+      problems: run === id ? [] : [{ line: 1, message: otherRun(run, id) }],
+      tasks: plan.tasks.map(({ number, title, depends_on, deliverable }) => ({
+        ...{ number, title, depends_on, deliverable },
+      })),
+    });
   },
 });
 

@@ -12,6 +12,7 @@ import {
   startLeases,
   takeCarrier,
 } from "../../store/queries/crew-queue.ts";
+import { lastEvent } from "../../store/queries/event-log.ts";
 import { findRun, lockRun } from "../../store/queries/runs.ts";
 import type { Run, RunStep } from "../rules/run.ts";
 import type { CrewApp } from "./crew-app.ts";
@@ -160,6 +161,17 @@ export const stepAsCarrier = (app: CrewApp, run: string, carrier: string, wanted
       return refuseElsewhere(run, row.carried_by) ?? refuse("conflict", `run ${run} is not carried by this process`);
     return app.runs.stepWithin(tx, run, wanted, by, {});
   });
+
+/** Records once that a server cannot take a run over. */
+export async function noteStalled({ db, now }: CrewApp, run: string, reason: string): Promise<void> {
+  const subject = `run:${run}`;
+  await db.write(async (tx) => {
+    const last = await lastEvent(tx, subject, ["run-stall", "run-start", "run-taken-over"]);
+    if (last?.kind === "run-stall" && last.data.reason === reason) return;
+    const at = now().toISOString();
+    await appendEvent(tx, { at, actor: "scriptorium", kind: "run-stall", subject, data: { reason } });
+  });
+}
 
 /** Says why a run that should be running or planned is not. */
 export const whyStalled =

@@ -64,10 +64,14 @@ export type VerifyOptions = Common & {
   /** Also verifies what is completed later: until the run is over, or until the signal aborts. */
   wait?: boolean | undefined;
 };
+/** Failed tasks to reopen, by id or number. */
+export type Retry = "all" | readonly string[];
 /** A budget that is left out stays as it was; null removes it. */
 export type ExecuteOptions = WorkOptions & {
   budgetTokens?: number | null | undefined;
   budgetUsd?: number | null | undefined;
+  /** Failed tasks to reopen before the run starts. */
+  retry?: Retry | undefined;
 };
 
 /** What the planner found out about a request, as text for the plan. It is kept with the run, in its brief. */

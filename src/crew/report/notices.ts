@@ -1,7 +1,19 @@
 import type { LoggedEvent } from "../../store/queries/event-log.ts";
 
 /** Why somebody is notified. */
-export const noticeKinds = ["mentioned", "assigned", "proposal", "question", "gate", "held_files", "run"] as const;
+export const noticeKinds = [
+  "mentioned",
+  "assigned",
+  "proposal",
+  "question",
+  "gate",
+  "held_files",
+  "run",
+  "plan_change",
+  "waiting_run",
+  "stalled_run",
+  "settings",
+] as const;
 export type NoticeKind = (typeof noticeKinds)[number];
 
 export type Notice = {
@@ -29,27 +41,43 @@ const kindOfEvent: Record<string, NoticeKind> = {
   "run-fail": "run",
   "run-finish": "run",
   "run-stop": "run",
+  "run-replan-proposed": "plan_change",
+  "run-wait": "waiting_run",
+  "run-stall": "stalled_run",
+  "settings-waiting": "settings",
 };
 
-/** The events that end the waiting of an earlier one about the same thing. */
-const settles = new Set([
-  "proposal-approved",
-  "proposal-rejected",
-  "question-answered",
-  "gate-approved",
-  "gate-rejected",
-  "gate-returned",
-  "files-allowed",
-  "files-refused",
-  "run-start",
-  "run-closed",
-  "run-reopen",
-]);
+const endOfRun = ["run", "waiting_run", "stalled_run"] as const;
+const endOfWait = ["waiting_run", "stalled_run"] as const;
 
-/** A question is an own thing below its task; a gate and held files are told apart by the words of their events. */
-function thingOf({ kind, subject, data }: LoggedEvent): string {
-  const word = kind.split("-", 1)[0] ?? "";
-  return word === "question" ? `question:${String(data.id)}` : `${word} ${subject}`;
+/** The events that end the waiting of earlier ones about the same thing, by the kinds of their notices. */
+const settles: Record<string, readonly NoticeKind[]> = {
+  "proposal-approved": ["proposal"],
+  "proposal-rejected": ["proposal"],
+  "question-answered": ["question"],
+  "gate-approved": ["gate"],
+  "gate-rejected": ["gate"],
+  "gate-returned": ["gate"],
+  "files-allowed": ["held_files"],
+  "files-refused": ["held_files"],
+  "run-start": endOfRun,
+  "run-closed": ["run"],
+  "run-reopen": ["run"],
+  "run-cancel": endOfRun,
+  "run-stop": endOfWait,
+  "run-pause": endOfWait,
+  "run-finish": endOfWait,
+  "run-proceed": ["waiting_run"],
+  "run-taken-over": ["stalled_run"],
+  "run-replan-confirmed": ["plan_change"],
+  "run-replan-rejected": ["plan_change"],
+  "settings-allowed": ["settings"],
+};
+
+/** Questions and plan changes are things of their own below a task or run. */
+function subjectOf({ kind, subject, data }: LoggedEvent): string {
+  if (kind.startsWith("question-")) return `question:${String(data.id)}`;
+  return kind.startsWith("run-replan-") ? `plan_change:${String(data.change_id)}` : subject;
 }
 
 /**
@@ -60,18 +88,18 @@ export function noticesFor(person: string, decides: boolean, events: readonly Lo
   const settled = new Set<string>();
   const notices: Notice[] = [];
   for (const event of events) {
-    const thing = thingOf(event);
-    if (settles.has(event.kind)) settled.add(thing);
+    const subject = subjectOf(event);
     const kind = kindOfEvent[event.kind];
-    if (kind === undefined || event.actor === person || !isFor(person, decides, event)) continue;
-    const { seq, at, actor: by, subject, data } = event;
-    notices.push({
-      ...{ seq, kind, at, by, event: event.kind },
-      subject: event.kind.startsWith("question-") ? `question:${String(data.id)}` : subject,
-      message: typeof data.seq === "number" ? data.seq : undefined,
-      isWaiting: !settled.has(thing),
-    });
-    if (notices.length === limit) break;
+    if (kind !== undefined && event.actor !== person && isFor(person, decides, event)) {
+      const { seq, at, actor: by, data } = event;
+      notices.push({
+        ...{ seq, kind, at, by, event: event.kind, subject },
+        message: typeof data.seq === "number" ? data.seq : undefined,
+        isWaiting: !settled.has(`${kind} ${subject}`),
+      });
+      if (notices.length === limit) break;
+    }
+    for (const ended of settles[event.kind] ?? []) settled.add(`${ended} ${subject}`);
   }
   return notices;
 }

@@ -3,6 +3,7 @@ import { operation, people } from "../../kernel/operation.ts";
 import { ok, refuse } from "../../kernel/result.ts";
 import { parseJsonOr } from "../../store/json.ts";
 import { noSuch } from "../../store/no-such.ts";
+import { attemptsOf } from "../../store/queries/attempts.ts";
 import { hasRunningAgent, type TranscriptLine, transcriptPage } from "../../store/queries/transcript.ts";
 import type { CrewApp } from "../record/crew-app.ts";
 import { redacting } from "../record/transcript.ts";
@@ -53,6 +54,11 @@ export const runTranscript = operation({
     id: z.string().max(64).describe("Id of the run, such as run-…"),
     task: z.string().max(64).optional().describe("Only this task, by its number in the plan or its id"),
     attempt: z.int().min(1).optional().describe("Only this attempt"),
+    epoch: z
+      .int()
+      .min(1)
+      .optional()
+      .describe("Only the attempt of `task` with this epoch: numbers of attempts repeat after a rerun"),
     part: z
       .enum(["brief", "pm", "preamble", "worker", "qc", "reporter"])
       .optional()
@@ -70,7 +76,7 @@ export const runTranscript = operation({
     more: z.boolean().describe("True if there may be entries after the last of these"),
     running: z.boolean().describe("True while one of these agents works"),
   }),
-  async run(app: CrewApp, { id, task: wanted, attempt, part, cursor, before, limit, characters }) {
+  async run(app: CrewApp, { id, task: wanted, attempt, epoch, part, cursor, before, limit, characters }) {
     const run = await app.runs.find(id);
     if (!run) return noSuch(app.db.read, "run", id);
     if (cursor !== undefined && before !== undefined) return refuse("invalid", "send cursor or before, not both");
@@ -81,7 +87,9 @@ export const runTranscript = operation({
         "not_found",
         `run ${id} has no task ${wanted}; it has ${tasks.map(({ number }) => number).join(", ")}`,
       );
-    const of = { run: id, task, attempt, part };
+    if (epoch !== undefined && task === undefined) return refuse("invalid", "epoch: name the task, too");
+    const epochs = epoch === undefined ? undefined : await epochsOf(app, task ?? "", epoch);
+    const of = { run: id, task, attempt, epochs, part };
     // Before the page: an agent that ends in between has written all it wrote.
     const running = await hasRunningAgent(app.db.read, of);
     const places = {
@@ -104,6 +112,12 @@ export const runTranscript = operation({
     });
   },
 });
+
+/** The claims of an attempt: its worker's, and those of its verifiers until the next attempt. */
+async function epochsOf({ db }: CrewApp, task: string, from: number) {
+  const attempts = await attemptsOf(db.read, { task });
+  return { from, to: attempts.find((one) => one.epoch > from)?.epoch };
+}
 
 function shown(row: TranscriptLine, most: number, redact: (text: string) => string): Entry {
   const data = parseJsonOr<Record<string, unknown>>(row.data, {});

@@ -50,6 +50,23 @@ export async function mergeEvents(query: Query, run: string): Promise<LoggedEven
   return (await events.where("kind", "=", "run-merged").orderBy("seq").execute()).map(parsed);
 }
 
+/** The newest event about a thing that is of one of these kinds. */
+export async function lastEvent(
+  query: Query,
+  subject: string,
+  kinds: readonly EventKind[],
+): Promise<LoggedEvent | undefined> {
+  const row = await query
+    .selectFrom("events")
+    .selectAll()
+    .where("subject", "=", subject)
+    .where("kind", "in", kinds)
+    .orderBy("seq", "desc")
+    .limit(1)
+    .executeTakeFirst();
+  return row && parsed(row);
+}
+
 /** The events about versions of entries, in the order of the log. */
 export async function versionEvents(query: Query): Promise<LoggedEvent[]> {
   const events = query.selectFrom("events").selectAll().where("subject", "like", "entry:%");

@@ -14,14 +14,15 @@ export async function titlesOf(query: Query, subjects: readonly string[]): Promi
   const of = (noun: string) => [
     ...new Set(subjects.filter((one) => one.startsWith(`${noun}:`)).map((one) => one.slice(noun.length + 1))),
   ];
-  const [topics, proposals, runs, tasks, questions] = await Promise.all([
+  const [topics, proposals, runs, tasks, questions, changes] = await Promise.all([
     topicTitles(query, of("topic")),
     proposalTitles(query, of("proposal")),
     runTitles(query, of("run")),
     taskTitles(query, of("task")),
     questionTitles(query, of("question")),
+    planChangeTitles(query, of("plan_change")),
   ]);
-  return new Map([...topics, ...proposals, ...runs, ...tasks, ...questions]);
+  return new Map([...topics, ...proposals, ...runs, ...tasks, ...questions, ...changes]);
 }
 
 type Titles = Promise<[string, Title][]>;
@@ -86,5 +87,19 @@ async function questionTitles(query: Query, ids: string[]): Titles {
   return rows.map(({ id, question, run_id: run, answer }) => [
     `question:${id}`,
     { title: cut(question), path: null, run, isOpen: answer === null },
+  ]);
+}
+
+async function planChangeTitles(query: Query, ids: string[]): Titles {
+  if (ids.length === 0) return [];
+  const rows = await query
+    .selectFrom("plan_changes")
+    .innerJoin("runs", "runs.id", "plan_changes.run_id")
+    .select(["plan_changes.id", "plan_changes.run_id", "plan_changes.state", "runs.title"])
+    .where("plan_changes.id", "in", ids)
+    .execute();
+  return rows.map(({ id, run_id: run, state, title }) => [
+    `plan_change:${id}`,
+    { title: cut(title), path: null, run, isOpen: state === "open" },
   ]);
 }

@@ -28,13 +28,15 @@ export type TranscriptOf = {
   run: string;
   task: string | undefined;
   attempt: number | undefined;
+  /** Epochs of claims: the first, and the first that does not belong to it any more. */
+  epochs: { from: number; to: number | undefined } | undefined;
   part: CrewPart | undefined;
 };
 
 type Page = TranscriptOf & { after?: number | undefined; before?: number | undefined; limit: number };
 
 /** One page in order: the first entries after `after`, or the last before `before` or of all. */
-export async function transcriptPage(query: Query, { run, task, attempt, part, after, before, limit }: Page) {
+export async function transcriptPage(query: Query, { run, task, attempt, epochs, part, after, before, limit }: Page) {
   const forward = after !== undefined;
   const rows = await query
     .selectFrom("transcript")
@@ -48,6 +50,8 @@ export async function transcriptPage(query: Query, { run, task, attempt, part, a
     .where("transcript.run_id", "=", run)
     .$if(task !== undefined, (q) => q.where("contexts.task_id", "=", task ?? ""))
     .$if(attempt !== undefined, (q) => q.where("contexts.attempt", "=", attempt ?? 0))
+    .$if(epochs !== undefined, (q) => q.where("contexts.epoch", ">=", epochs?.from ?? 0))
+    .$if(epochs?.to !== undefined, (q) => q.where("contexts.epoch", "<", epochs?.to ?? 0))
     .$if(part !== undefined, (q) => q.where("contexts.part", "=", part ?? "worker"))
     .$if(forward, (q) => q.where("transcript.n", ">", after ?? 0))
     .$if(before !== undefined, (q) => q.where("transcript.n", "<", before ?? 0))
@@ -60,7 +64,10 @@ export async function transcriptPage(query: Query, { run, task, attempt, part, a
 export type TranscriptLine = Awaited<ReturnType<typeof transcriptPage>>[number];
 
 /** True while an agent of this part of the run has not ended. */
-export const hasRunningAgent = async (query: Query, { run, task, attempt, part }: TranscriptOf): Promise<boolean> =>
+export const hasRunningAgent = async (
+  query: Query,
+  { run, task, attempt, epochs, part }: TranscriptOf,
+): Promise<boolean> =>
   (await query
     .selectFrom("contexts")
     .select("id")
@@ -68,6 +75,8 @@ export const hasRunningAgent = async (query: Query, { run, task, attempt, part }
     .where("ended_at", "is", null)
     .$if(task !== undefined, (q) => q.where("task_id", "=", task ?? ""))
     .$if(attempt !== undefined, (q) => q.where("attempt", "=", attempt ?? 0))
+    .$if(epochs !== undefined, (q) => q.where("epoch", ">=", epochs?.from ?? 0))
+    .$if(epochs?.to !== undefined, (q) => q.where("epoch", "<", epochs?.to ?? 0))
     .$if(part !== undefined, (q) => q.where("part", "=", part ?? "worker"))
     .limit(1)
     .executeTakeFirst()) !== undefined;

@@ -15,7 +15,7 @@ type NodeProps = { task: Task; x: number; y: number; isStop: boolean };
 export const TaskNode = memo(function TaskNode({ task, x, y, isStop }: NodeProps) {
   return (
     <a
-      href={`/tasks/${task.id}`}
+      href={task.id === "" ? "#" : `/tasks/${task.id}`}
       className={`task-node tone-${toneOf(task.state)}`}
       style={{ transform: `translate(${x}px, ${y}px)` }}
       data-number={task.number}

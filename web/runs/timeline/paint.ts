@@ -74,7 +74,7 @@ export function paint(
   context.fillRect(0, 0, size.width, axisHeight);
   context.fillStyle = colour("--muted");
   for (const tick of ticks) {
-    const label = tick === 0 ? "0" : duration(tick);
+    const label = tick === 0 ? "0" : clock(tick);
     const at = x(tick);
     if (at + context.measureText(label).width < size.width) context.fillText(label, at + 3, axisHeight / 2);
   }
@@ -90,4 +90,12 @@ function shortened(context: CanvasRenderingContext2D, text: string, room: number
   let end = text.length;
   while (end > 1 && context.measureText(`${text.slice(0, end)}…`).width > room) end--;
   return `${text.slice(0, end)}…`;
+}
+
+/** Ticks every 30 s need seconds: `duration` rounds 90 s and 120 s to the same minutes. */
+function clock(ms: number): string {
+  if (ms < 60_000) return duration(ms);
+  const two = (value: number) => String(value).padStart(2, "0");
+  const [hours, minutes, seconds] = [Math.floor(ms / 3_600_000), Math.floor(ms / 60_000), Math.round(ms / 1000) % 60];
+  return hours > 0 ? `${hours}:${two(minutes % 60)} h` : `${minutes}:${two(seconds)} min`;
 }
