@@ -93,7 +93,16 @@ async function recordInterrupted(
   into: string,
   record: (commit: string, files: number) => Promise<unknown>,
 ): Promise<void> {
-  const commit = await git.lastCommit("--first-parent", "--all-match", "--grep", `^Run: ${run}$`, "--grep", "^Accepted: ", into, "--");
+  const commit = await git.lastCommit(
+    "--first-parent",
+    "--all-match",
+    "--grep",
+    `^Run: ${run}$`,
+    "--grep",
+    "^Accepted: ",
+    into,
+    "--",
+  );
   if (!commit) return;
   if ((await mergeEvents(db.read, run)).some(({ data }) => data.commit === commit)) return;
   const files = await git.list(["diff-tree", "-r", "-z", "--no-renames", "--name-only", `${commit}^1`, commit]);

@@ -105,7 +105,8 @@ export const eventKinds = {
   "run-replan-proposed": "The planner proposed a change of the plan for tasks that failed; a person decides.",
   "run-replan-rejected": "A person rejected a change of the plan that the planner had proposed.",
   "run-replan-started": "A person asked the planner to change the plan for tasks that failed.",
-  "run-taken-over": "Another process executes or plans a run whose process was killed, cut off or stopped. The data has both.",
+  "run-taken-over":
+    "Another process executes or plans a run whose process was killed, cut off or stopped. The data has both.",
   "run-rerun": "A person had a part of a run repeated from a task. The data has the attempt it starts from.",
   "run-reverted": "A person reverted what a run, a task or a role wrote.",
   "run-setup-started": "A setup of a run started. The data has its commands.",

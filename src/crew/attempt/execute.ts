@@ -23,8 +23,8 @@ import {
   isShared,
   keepCarrying,
   leaseEnd,
-  sharedRuns,
   noteStalled,
+  sharedRuns,
   takeOver,
   takeOverMs,
 } from "../record/carrier.ts";

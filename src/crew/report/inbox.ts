@@ -62,7 +62,9 @@ export const inbox = operation({
         runLine.extend({
           reason: z.string().nullable(),
           stopped_by: stoppedBy,
-          stalled: z.boolean().describe("True if no process executes or plans the run, although it is running or being planned"),
+          stalled: z
+            .boolean()
+            .describe("True if no process executes or plans the run, although it is running or being planned"),
           waiting_since: z.string().describe("When its oldest open question was asked, or else when its state changed"),
           budget,
           questions: z.array(question),

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { addressIn, openingCommand, forgeOf, isAlreadyOpen, repositoryOf } from "./pull-request.ts";
+import { addressIn, forgeOf, isAlreadyOpen, openingCommand, repositoryOf } from "./pull-request.ts";
 
 describe("O11: the forge of a remote", () => {
   test.each([

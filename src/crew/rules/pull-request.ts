@@ -78,9 +78,7 @@ const where = ({ repository }: PullRequest) => (repository === undefined ? [] : 
 /** The text of GitHub goes to the standard input of its program. */
 function textOf(forge: Forge, request: PullRequest): ForgeCommand {
   const text = bounded(request.text, mostBytes[forge]);
-  return forge === "github"
-    ? { args: ["--body-file=-"], input: text }
-    : { args: [`--description=${text}`], input: "" };
+  return forge === "github" ? { args: ["--body-file=-"], input: text } : { args: [`--description=${text}`], input: "" };
 }
 
 /** Cut at a line, so that it is not longer than so many bytes. */

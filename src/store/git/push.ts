@@ -101,7 +101,11 @@ const isolation = [
 const redirecting =
   /^GIT_(DIR|WORK_TREE|INDEX_FILE|OBJECT_DIRECTORY|ALTERNATE_OBJECT_DIRECTORIES|COMMON_DIR|NAMESPACE|EXEC_PATH|TEMPLATE_DIR|CONFIG|CONFIG_COUNT|CONFIG_PARAMETERS|CONFIG_(KEY|VALUE)_\d+)$/;
 
-function git(args: string[], { root, env }: Options, mostMs = pushMs): Promise<{ code: number; stdout: string; stderr: string }> {
+function git(
+  args: string[],
+  { root, env }: Options,
+  mostMs = pushMs,
+): Promise<{ code: number; stdout: string; stderr: string }> {
   const passed = Object.entries(env).filter(([name, value]) => value !== undefined && !redirecting.test(name));
   return new Promise((done, fail) => {
     const child = spawn("git", [...isolation, "-C", root, ...args], {
