@@ -374,6 +374,22 @@ describe("the commands as they ship", () => {
 });
 
 describe("help", () => {
+  test("P1: scriptorium --help lists the commands under the headings of what people do, each once", async () => {
+    const { stdout } = await scriptorium(["--help"], { cwd: temporaryFolder() });
+    const list = /\nCommands:\n([\s\S]*?)\n\n/.exec(stdout)?.[1] ?? "";
+    expect([...list.matchAll(/^ (\S.*)$/gm)].map(([, heading]) => heading).slice(0, 4)).toEqual([
+      "Set up",
+      "Read and write",
+      "Review",
+      "Run a crew",
+    ]);
+    expect(list.indexOf("\n Review\n")).toBeLessThan(list.indexOf("\n  proposal "));
+    expect(list.indexOf("\n  proposal ")).toBeLessThan(list.indexOf("\n Run a crew\n"));
+    const names = [...list.matchAll(/^ {2}([a-z]+)/gm)].map(([, name]) => name);
+    expect(new Set(names).size).toBe(names.length);
+    expect(list).not.toContain("[options]");
+  });
+
   test("explains every command of scriptorium and of scribe", async () => {
     const cwd = temporaryFolder();
     const explain = async (run: typeof scriptorium, path: string[]): Promise<string[]> => {

@@ -1,7 +1,7 @@
-import { Command, CommanderError, Option } from "commander";
+import { type Argument, Command, CommanderError, Help, Option } from "commander";
 import { version } from "../kernel/version.ts";
 import { summaries } from "./command-summaries.ts";
-import { commandNames, loadCommand } from "./commands.ts";
+import { commandGroups, commandNames, loadCommand } from "./commands.ts";
 import { complete } from "./completion.ts";
 import { type Common, fail, withApp } from "./session.ts";
 import { runInShell, type Shell, shell, writeErr, writeOut } from "./shell.ts";
@@ -55,6 +55,21 @@ Examples:
 
 Agents use a second command, scribe. For scripts: --json; exit code 0 success, 1 failure, 2 usage error.`;
 
+/** The list of commands has a line before the first command of each group. */
+function underHeadings(this: Help, heading: string, items: string[], helper: Help): string[] {
+  const firsts = new Map(commandGroups.map(([group, [first]]) => [first, ` ${group}`]));
+  const listed = items.flatMap((item) => {
+    const group = firsts.get(item.trim().split(" ")[0]);
+    return group === undefined ? [item] : [group, item];
+  });
+  return Help.prototype.formatItemList.call(this, heading, heading === "Commands:" ? listed : items, helper);
+}
+
+const argumentTerm = (argument: Argument) => {
+  const name = argument.variadic ? `${argument.name()}...` : argument.name();
+  return argument.required ? `<${name}>` : `[${name}]`;
+};
+
 /** Descriptions come from operations, as sentences, and from here, as phrases; help shows all of them alike. */
 const helpLine = (text: string) =>
   text.charAt(0).toUpperCase() + (text.includes(". ") ? text.slice(1) : text.slice(1).replace(/\.$/, ""));
@@ -63,6 +78,10 @@ const helpLine = (text: string) =>
 function acceptEverywhere(program: Command): void {
   const walk = (command: Command) => {
     command.exitOverride().configureOutput({ writeOut, writeErr }).helpOption("-h, --help", "show this help");
+    command.configureHelp({
+      ...(command === program && { formatItemList: underHeadings }),
+      subcommandTerm: (listed) => [listed.name(), ...listed.registeredArguments.map(argumentTerm)].join(" "),
+    });
     command.description(helpLine(command.description()));
     if (command.commands.length > 0) command.helpCommand("help [command]", "Show help for a command");
     for (const child of command.commands) walk(child);
