@@ -53,7 +53,9 @@ async function foreignSettings(options: Options): Promise<string[]> {
 export async function replacedByPush(options: Options, remote: Remote, branch: string): Promise<string | undefined> {
   if ((await foreignSettings(options)).length > 0) return undefined;
   const ref = `refs/heads/${branch}`;
-  const { stdout } = await git(["ls-remote", remote.name, ref], options, previewMs);
+  // ls-remote with the remote's name would ask where fetches come from, which `pushurl` may have made another place.
+  const url = (await git(["remote", "get-url", "--push", remote.name], options)).stdout.trim();
+  const { stdout } = await git(["ls-remote", "--", url, ref], options, previewMs);
   const [there] = /^[0-9a-f]{40,64}(?=\t)/m.exec(stdout) ?? [];
   if (there === undefined) return undefined;
   // A commit that is not here is no ancestor either.
