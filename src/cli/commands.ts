@@ -24,6 +24,7 @@ const makers: Record<string, () => Promise<MakeCommand>> = {
   graph: async () => (await import("./graph.ts")).graphCommand,
   page: async () => (await import("./page.ts")).pageCommand,
   source: async () => (await import("./source.ts")).sourceCommand,
+  trust: async () => (await import("./trust.ts")).trustCommand,
   topic: async () => (await import("./topic.ts")).topicCommand,
   inbox: async () => (await import("./inbox.ts")).inboxCommand,
   activity: async () => (await import("./activity.ts")).activityCommand,
