@@ -33,7 +33,9 @@ import { approvalSigner } from "./review/proposals/signature.ts";
 import { proposalSummaries } from "./review/proposals/summaries.ts";
 import { topicKind } from "./review/searchable.ts";
 import { topicStore } from "./review/topics/topics.ts";
+import { passagesAlike } from "./search/alike.ts";
 import { openSearch } from "./search/open.ts";
+import { readIfThere } from "./store/disk/disk.ts";
 import { closeToOthers } from "./store/disk/private.ts";
 import { continueHistory } from "./store/git/history-ref.ts";
 import { checkOwner } from "./store/git/ownership.ts";
@@ -46,12 +48,16 @@ import { hasEntries } from "./store/queries/entries.ts";
 import { findMeta } from "./store/queries/meta.ts";
 import { taskEngine } from "./tasks/engine.ts";
 import { taskKind } from "./tasks/searchable.ts";
+import { citedSources } from "./trust/cited.ts";
+import { openTrust } from "./trust/trust.ts";
 import { knowledge } from "./wiki/knowledge.ts";
 import { pageKind } from "./wiki/pages/page-kind.ts";
 import { pageReader } from "./wiki/pages/pages.ts";
 import { linkKeeper } from "./wiki/pages/relink.ts";
+import { subjectOf } from "./wiki/pages/subject.ts";
 import { schemaKeeper } from "./wiki/schema/keeper.ts";
-import { entryKind, sourceKind } from "./wiki/searchable.ts";
+import { sectionWith } from "./wiki/schema.ts";
+import { entryKind, sourceKind, sourceText } from "./wiki/searchable.ts";
 import { sourceStore } from "./wiki/sources/sources.ts";
 import { checkBook, rememberNewBook } from "./wiki/stores/book.ts";
 import { fileStore } from "./wiki/stores/files.ts";
@@ -183,6 +189,29 @@ export async function openApp(
     embeddings: config.embeddings && { ...config.embeddings, check: () => config.trust.check("search") },
     folders: { wiki, sources: config.sources },
   });
+  const trust = openTrust({
+    db,
+    now,
+    folders: { wiki, sources: config.sources },
+    cited: citedSources({
+      db,
+      sourceText: (source) => sourceText(db, join(root, config.sources), source),
+      file: (path) => readIfThere(join(root, path), root),
+    }),
+    subjectOf: (name) => subjectOf({ schema, pages }, name),
+    async entryText(id) {
+      if (!sectionWith(await sections(), id)) return undefined;
+      const { content, version } = await entries.fetch(id);
+      return { content, version };
+    },
+    entryTextAt: (id, version) => entries.contentAt(id, version),
+    async pageText(path) {
+      const page = await pages.read(path);
+      return page.ok ? page.value.text : undefined;
+    },
+    blobText: (blob) => git.maybe(["cat-file", "blob", blob]),
+    alike: (text) => passagesAlike(search, text),
+  });
   const links = linkKeeper({
     db,
     entries,
@@ -202,6 +231,7 @@ export async function openApp(
     knowledge: (caller) => knowledge({ db, entries, schema, now, newId }, caller),
     pages,
     search,
+    trust,
     links,
     sources: sourceStore({ db, git, publications: published, root, folder: config.sources, now }),
     proposals,

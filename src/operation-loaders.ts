@@ -20,6 +20,8 @@ const reviewPerspectives = () => import("./review/perspectives/operations.ts");
 const jobsPerspective = () => import("./jobs/perspective-operations.ts");
 const jobsRevision = () => import("./jobs/revision-operations.ts");
 const reviewTopics = () => import("./review/topics/operations.ts");
+const reviewDispute = () => import("./review/dispute-operations.ts");
+const trust = () => import("./trust/operations.ts");
 const people = () => import("./people/operations.ts");
 const peopleNames = () => import("./people/name-operations.ts");
 const crewReportActivity = () => import("./crew/report/activity.ts");
@@ -139,6 +141,10 @@ export const loaders = {
   reopen_topic: pick(reviewTopics, "reopenTopic"),
   find_passage: pick(reviewTopics, "findPassage"),
   reanchor_topic: pick(reviewTopics, "reanchorTopic"),
+  show_trust: pick(trust, "showTrust"),
+  list_trust: pick(trust, "listTrust"),
+  verify_passage: pick(trust, "verifyPassage"),
+  dispute_passage: pick(reviewDispute, "disputePassage"),
   create_token: pick(people, "createToken"),
   list_tokens: pick(people, "listTokens"),
   revoke_token: pick(people, "revokeToken"),
@@ -217,7 +223,7 @@ export const loaders = {
   install_model: pick(search, "installLocalModel"),
   rebuild_search: pick(search, "rebuildSearch"),
   limit_run: pick(tasks, "limitRun"),
-  show_trust: pick(config, "showTrust"),
+  show_settings: pick(config, "showSettings"),
   allow_settings: pick(config, "allowSettings"),
   revoke_settings: pick(config, "revokeSettings"),
   first_steps: pick(setupFirstSteps, "firstSteps"),

@@ -246,7 +246,7 @@ describe("S4, T32: filters and the files of agents", () => {
     expect((await scriptorium(["doctor"], { cwd: root, env })).stdout).toMatch(/filter\.strip\.clean/);
 
     const opened = await open();
-    const { hash, waiting } = unwrap(await operations.show_trust.perform(opened, {}, person()));
+    const { hash, waiting } = unwrap(await operations.show_settings.perform(opened, {}, person()));
     expect(waiting.flatMap(({ changes }) => changes.map(({ key }) => key))).toEqual([
       "filter.strip.clean",
       "filter.strip.clean ./tools/strip.sh",

@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import { Command } from "@commander-js/extra-typings";
 import { loadConfig } from "../config/config.ts";
 import { findWorkspace } from "../config/environment.ts";
-import { allowSettings, revokeSettings, showTrust, type TrustApp } from "../config/operations.ts";
+import { allowSettings, revokeSettings, type SettingsApp, showSettings } from "../config/operations.ts";
 import { spellHidden } from "../kernel/hidden.ts";
 import { ok, type Result, refuse, unwrap } from "../kernel/result.ts";
 import { sameSecret } from "../people/secrets.ts";
@@ -14,7 +14,7 @@ import { type Common, gitPerson, perform, print, report, tokenOf, withApp } from
 import { shell } from "./shell.ts";
 import { bold, dim, green, inertly, plural, red } from "./text.ts";
 
-type Trust = OutputOf<typeof showTrust>;
+type Trust = OutputOf<typeof showSettings>;
 type Allowed = OutputOf<typeof allowSettings>;
 
 export const allowCommand = (common: () => Common) =>
@@ -28,12 +28,12 @@ export const allowCommand = (common: () => Common) =>
       const { env, cwd } = shell();
       const config = unwrap(loadConfig(unwrap(findWorkspace(resolve(cwd, common().dir ?? "."))), env));
       const app = { config, now: () => new Date() };
-      const trust = unwrap(await showTrust.perform(app, {}, { kind: "person", name: "", rank: "admin" }));
+      const trust = unwrap(await showSettings.perform(app, {}, { kind: "person", name: "", rank: "admin" }));
       if (show || trust.waiting.length === 0) return print(common(), ok(trust), described);
       print(common(), await allow(common(), app, trust), allowed);
     });
 
-async function allow(common: Common, app: TrustApp, trust: Trust): Promise<Result<Allowed>> {
+async function allow(common: Common, app: SettingsApp, trust: Trust): Promise<Result<Allowed>> {
   const input = { hash: trust.hash };
   const confirmation: Confirmation<unknown> = {
     word: "allow",

@@ -27,6 +27,7 @@ const groups: Record<string, Record<string, () => Promise<MakeCommand>>> = {
   Review: {
     inbox: async () => (await import("./inbox.ts")).inboxCommand,
     topic: async () => (await import("./topic.ts")).topicCommand,
+    trust: async () => (await import("./trust.ts")).trustCommand,
     proposal: async () => (await import("./proposal.ts")).proposalCommand,
     job: async () => (await import("./job.ts")).jobCommand,
     perspective: async () => (await import("./perspective.ts")).perspectiveCommand,

@@ -10,7 +10,7 @@ import { withoutPassword } from "./trust/item.ts";
 import { hashOfItems, waitingItems } from "./trust-items.ts";
 
 /** Without `db` while the database itself waits to be allowed. */
-export type TrustApp = { config: Config; now(): Date; db?: Database };
+export type SettingsApp = { config: Config; now(): Date; db?: Database };
 
 const shown = z.string().nullable();
 
@@ -32,17 +32,17 @@ const trust = z.object({
   ),
 });
 
-export const showTrust = operation({
-  name: "show_trust",
+export const showSettings = operation({
+  name: "show_settings",
   summary: "Show the settings of the repository that wait for you to allow them.",
   effect: "reads",
   reads: ["setting"],
   callers: ["admin"],
   group: "admin",
-  http: { method: "get", path: "/trust" },
+  http: { method: "get", path: "/settings" },
   input: z.object({}),
   output: trust,
-  run: async ({ config }: TrustApp) => ok(await trustOf(config)),
+  run: async ({ config }: SettingsApp) => ok(await trustOf(config)),
 });
 
 export const allowSettings = operation({
@@ -52,11 +52,11 @@ export const allowSettings = operation({
   touches: ["setting"],
   callers: ["admin"],
   group: "admin",
-  http: { method: "post", path: "/trust/allow" },
+  http: { method: "post", path: "/settings/allow" },
   decision: true,
-  input: z.object({ hash: z.string().max(64).describe("`hash` of `show_trust`, so that you allow what you saw") }),
+  input: z.object({ hash: z.string().max(64).describe("`hash` of `show_settings`, so that you allow what you saw") }),
   output: z.object({ allowed: z.array(z.string()).describe("Keys that are allowed now") }),
-  async run(app: TrustApp, { hash }, caller) {
+  async run(app: SettingsApp, { hash }, caller) {
     const items = (await waitingItems(app.config)).map(({ item }) => item);
     if (hash !== hashOfItems(items))
       return refuse("conflict", "the settings changed since they were shown; look at them again");
@@ -73,10 +73,10 @@ export const revokeSettings = operation({
   touches: ["setting"],
   callers: ["admin"],
   group: "admin",
-  http: { method: "post", path: "/trust/revoke" },
+  http: { method: "post", path: "/settings/revoke" },
   input: z.object({}),
   output: z.object({ revoked: z.boolean().describe("False if nothing was allowed") }),
-  async run(app: TrustApp, _input, caller) {
+  async run(app: SettingsApp, _input, caller) {
     const revoked = app.config.trust.workspace.revoke();
     if (revoked) await record(app, "settings-revoked", caller, "settings", []);
     return ok({ revoked });
@@ -84,7 +84,7 @@ export const revokeSettings = operation({
 });
 
 /** Records once that settings wait to be allowed, so that people are notified. */
-export async function noteWaitingSettings({ config, db, now }: TrustApp): Promise<void> {
+export async function noteWaitingSettings({ config, db, now }: SettingsApp): Promise<void> {
   for (const { item, changes } of await waitingItems(config)) {
     const subject = `settings:${item.name}`;
     const data = { keys: changes.map(({ key }) => key), hash: hashOfItems([item]) };
@@ -118,7 +118,7 @@ const text = (value: string | undefined) => (value === undefined ? null : withou
 
 /** The confirmation is in the person's own folder; the event tells others of the workspace about it. */
 async function record(
-  { db, now }: TrustApp,
+  { db, now }: SettingsApp,
   kind: "settings-allowed" | "settings-revoked",
   caller: Caller,
   subject: string,

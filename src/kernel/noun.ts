@@ -19,6 +19,7 @@ export const nouns = [
   "passkey",
   "setting",
   "notice",
+  "trust",
 ] as const;
 export type Noun = (typeof nouns)[number];
 
@@ -41,6 +42,7 @@ const nounsByWord = {
   node: ["node"],
   output: ["attempt"],
   page: ["page"],
+  passage: ["trust"],
   passages: [],
   passkey: ["passkey"],
   perspective: ["perspective"],
@@ -61,6 +63,7 @@ const nounsByWord = {
   task: ["task"],
   token: ["token"],
   topic: ["topic"],
+  trust: ["trust"],
   user: ["user"],
   verdict: ["attempt"],
   workers: ["attempt"],

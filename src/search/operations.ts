@@ -11,6 +11,7 @@ import { notesWithin } from "./notes.ts";
 import { readQuery } from "./query.ts";
 import { type RecalledPassage, recallPassages, sizeOf, suggestionWithin, withinBytes } from "./recall.ts";
 import type { SearchApp } from "./search-app.ts";
+import { labelled, type Trusted } from "./trusted.ts";
 
 /** Longer texts are cut, see `searchTerms`: the limit is on the work and not on the question. */
 const query = anyText.min(1, "must not be empty").max(100_000);
@@ -19,6 +20,12 @@ const place = z.object({
   heading: z.string().describe("The headings above it"),
   line: z.int().describe("The line where it begins"),
 });
+
+/** Not described where agents read it: the words say it, and descriptions cost context. */
+const trusted = {
+  trust: z.string().optional(),
+  doubts: z.array(z.string()).optional(),
+};
 
 const result = place.extend({
   ref: z.string().describe("For citing it, as in [[entry:vision]]"),
@@ -30,6 +37,7 @@ const result = place.extend({
   why: z.array(z.string()).describe("Why it is among the results"),
   author: z.string(),
   at: z.string(),
+  ...trusted,
   more: z.array(place.extend({ snippet: z.string() })).describe("Further matches in the same document"),
 });
 
@@ -51,7 +59,7 @@ export const search = operation({
     "By default: one result per document with a short snippet. With `passages: true`: the best passages verbatim, to answer a question without fetching. " +
     'Query: words or a question; narrow it with "a phrase", -word, type:, section:, author:, before:, after:. Example: {"query": "why SQLite type:entry", "passages": true}',
   effect: "reads",
-  reads: ["entry", "page", "source", "topic", "task", "node"],
+  reads: ["entry", "page", "source", "topic", "task", "node", "trust"],
   callers: everyone,
   group: "core",
   http: { method: "get", path: "/search" },
@@ -111,7 +119,8 @@ type Wanted = { words: string; scope: Scope; limit: number; bytes: number };
 
 async function documentsFor(app: SearchApp, { words, scope, limit, bytes }: Wanted) {
   const found = await app.search.find.pages(words, { scope, limit, through: ["node"] });
-  const all = found.hits.map((hit) => ({ ...shown(hit), more: hit.more.map(shownPlace) }));
+  const hits = await labelled(app, found.hits);
+  const all = hits.map((hit) => ({ ...shown(hit), more: hit.more.map(shownPlace) }));
   const suggestion = suggestionWithin(found.suggestion, bytes);
   const notes = notesWithin(found.notes, bytes / 4);
   const results = withinBytes(all, bytes - sizeOf({ results: [], omitted: 99, suggestion, notes }));
@@ -142,9 +151,23 @@ const shownPlace = (hit: Hit) => {
   return { heading, line, snippet };
 };
 
-const shown = (hit: Hit) => {
-  const { kind, id, title, heading, line, score, snippet, why, author, at } = readable(hit);
-  return { ref: refOf(hit), type: kind, id, title, heading, line, score, snippet, why, author, at };
+const shown = (hit: Hit & Trusted) => {
+  const { kind, id, title, heading, line, score, snippet, why, author, at, trust, doubts } = readable(hit);
+  return {
+    ref: refOf(hit),
+    type: kind,
+    id,
+    title,
+    heading,
+    line,
+    score,
+    snippet,
+    why,
+    author,
+    at,
+    ...(trust ? { trust } : {}),
+    ...(doubts ? { doubts } : {}),
+  };
 };
 
 export const recall = operation({
@@ -154,7 +177,7 @@ export const recall = operation({
     "The same as search with `passages: true`, with the places of repeated texts and without filters in the query. Use search unless you need those. " +
     "It uses no read. Cite what you use by its `ref`, as in [[entry:vision]]; passages that are retrieved and never cited lower the retrieval precision of your run.",
   effect: "reads",
-  reads: ["entry", "page", "source", "topic", "task", "node"],
+  reads: ["entry", "page", "source", "topic", "task", "node", "trust"],
   callers: everyone,
   group: "search",
   http: { method: "get", path: "/recall" },
@@ -162,6 +185,10 @@ export const recall = operation({
     query: query.describe("A question, or words"),
     budget: budget.default(usualBudget).describe("Maximum size of the answer in bytes"),
     types: z.array(z.string().max(40)).min(1).max(10).optional().describe("Only these types, such as entry or source"),
+    trust: z
+      .enum(["any", "verified"])
+      .default("any")
+      .describe("verified: only what a person or a check verified, word for word"),
   }),
   output: z.object({
     passages: z.array(
@@ -174,6 +201,7 @@ export const recall = operation({
         by: z.string(),
         at: z.string(),
         why: z.array(z.string()),
+        ...trusted,
         also: z.array(z.string()).optional().describe("Other places with the same text"),
       }),
     ),
@@ -182,14 +210,14 @@ export const recall = operation({
     suggestion: z.string().optional().describe("The query with its spelling corrected"),
     notes: z.array(z.string()).optional().describe("Limits of this answer, and that nothing fits"),
   }),
-  async run(app: SearchApp, { query, budget, types }, caller) {
+  async run(app: SearchApp, { query, budget, types, trust }, caller) {
     const schema = await app.schema();
     if (!schema.ok) return schema;
     const strange = types?.filter((type) => !app.search.kinds.includes(type)) ?? [];
     if (strange[0] !== undefined)
       return refuse("invalid", `types: unknown type ${strange[0]}; ${suggest(strange[0], app.search.kinds)}`);
     const scope = app.search.scope(caller, types ? { kinds: types } : {});
-    const request = { query, scope, bytes: budget, shown: asRecalled };
+    const request = { query, scope, bytes: budget, onlyVerified: trust === "verified", shown: asRecalled };
     const { suggestion, notes, passages, ...found } = await recallPassages(app, caller, request);
     return ok({
       passages: passages.map(asRecalled),

@@ -9,6 +9,7 @@ import { type Hit, refOf } from "./hit.ts";
 import { notesWithin } from "./notes.ts";
 import { nameOfRef } from "./rank/hops.ts";
 import type { SearchApp } from "./search-app.ts";
+import { preferTrusted, type Trusted } from "./trusted.ts";
 
 /** A passage as `recall` returns it. */
 export type RecalledPassage = {
@@ -23,6 +24,9 @@ export type RecalledPassage = {
   at: string;
   score: number;
   why: string[];
+  /** The state of its least trustworthy part, and what to doubt in it. */
+  trust?: string;
+  doubts?: string[];
   /** Other places with the same text. */
   also?: string[];
 };
@@ -39,12 +43,15 @@ type RecallRequest = {
   bytes: number;
   /** Maximum number of passages. */
   limit?: number;
+  /** Leaves out what is not verified. */
+  onlyVerified?: boolean;
   /** A passage as the answer has it. */
   shown: (passage: RecalledPassage) => object;
 };
 
 /** At first, until it is known how much the graph needs. */
 const passageShare = 0.85;
+const nothingVerified = "nothing verified fits: passages match, but none of them is verified; ask without trust";
 const nothingFits = "nothing fits: no passage has a telling word of the query or a similar meaning";
 
 /** Passages that are ranked for an answer: at least as many as short ones, such as log lines, fit into it. */
@@ -62,13 +69,14 @@ const noteShare = 0.25;
 export async function recallPassages(
   app: SearchApp,
   caller: Caller,
-  { query, scope, bytes, limit = maxCandidates, shown }: RecallRequest,
+  { query, scope, bytes, limit = maxCandidates, onlyVerified = false, shown }: RecallRequest,
 ) {
   const candidates = Math.max(minCandidates, Math.min(maxCandidates, Math.ceil(bytes / leastSize)));
   const found = await app.search.find.passages(query, { scope, limit: candidates, through: ["node"] });
-  const all = distinctPassages(found.hits);
+  const all = distinctPassages(await preferTrusted(app, found.hits, onlyVerified));
   const suggestion = suggestionWithin(found.suggestion, bytes);
-  const notes = notesWithin(all.length > 0 ? found.notes : [nothingFits, ...found.notes], bytes * noteShare);
+  const nothing = onlyVerified && found.hits.length > 0 ? nothingVerified : nothingFits;
+  const notes = notesWithin(all.length > 0 ? found.notes : [nothing, ...found.notes], bytes * noteShare);
   const free = bytes - sizeOf({ passages: [], nodes: [], edges: [], omitted: 999, suggestion, notes });
   const first = withinBytes(all, free * passageShare, shown);
   const readable = app.search.scope(caller);
@@ -93,7 +101,7 @@ export async function recallPassages(
 }
 
 /** The passages, the best first; those with equal texts are merged. */
-export function distinctPassages(hits: Hit[]): RecalledPassage[] {
+export function distinctPassages(hits: (Hit & Trusted)[]): RecalledPassage[] {
   const byText = new Map<string, RecalledPassage>();
   for (const hit of hits) {
     const key = normalised(hit.body);
@@ -103,7 +111,7 @@ export function distinctPassages(hits: Hit[]): RecalledPassage[] {
       if (!known.also?.includes(place)) known.also = [...(known.also ?? []), place];
       continue;
     }
-    const { kind, id, title, heading, line, body, author, at, score, why } = hit;
+    const { kind, id, title, heading, line, body, author, at, score, why, trust, doubts } = hit;
     const about = heading === "" ? {} : { heading };
     byText.set(key, {
       ref: refOf(hit),
@@ -117,6 +125,8 @@ export function distinctPassages(hits: Hit[]): RecalledPassage[] {
       at,
       score: Math.round(score * 1000) / 1000,
       why,
+      ...(trust === undefined ? {} : { trust }),
+      ...(doubts === undefined ? {} : { doubts }),
     });
   }
   return [...byText.values()];

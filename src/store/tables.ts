@@ -1,8 +1,9 @@
 import type { Generated } from "kysely";
 import type { CrewTables } from "./crew-tables.ts";
+import type { TrustTables } from "./trust-tables.ts";
 
 /** The tables as both engines have them. Times are ISO strings, JSON is text, booleans are 0 and 1. */
-export interface Tables extends CrewTables {
+export interface Tables extends CrewTables, TrustTables {
   meta: { key: string; value: string };
   schema_migrations: { name: string; applied_at: string };
   events: EventRow;

@@ -38,6 +38,8 @@ export type Author = {
   approval?: Approval;
   /** Set by a revert: the writes that it undoes and the version that it restores. */
   reverts?: { what: string; to: string };
+  /** The person proved to be one: signed in, or with a token of theirs. */
+  proven?: true;
   /** The versions of one act become one commit of the branch. */
   group?: string;
 };

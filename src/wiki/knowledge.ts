@@ -104,7 +104,11 @@ export function knowledge(deps: KnowledgeDeps, caller: Caller): KnowledgeStore {
 
   const author = (): Author =>
     caller.kind === "person"
-      ? { name: caller.name, ...(caller.email ? { email: caller.email } : {}) }
+      ? {
+          name: caller.name,
+          ...(caller.email ? { email: caller.email } : {}),
+          ...(caller.proof === undefined ? {} : { proven: true as const }),
+        }
       : {
           name: caller.role,
           role: caller.role,

@@ -6,7 +6,9 @@ import { ok, refuse } from "../kernel/result.ts";
 import { mapInTurns } from "../kernel/turns.ts";
 import { anyText } from "../search/any-text.ts";
 import { readable } from "../search/hit.ts";
+import { labelled } from "../search/trusted.ts";
 import { findSchemaVersion, latestSchemaVersion } from "../store/queries/schema-versions.ts";
+import { countsShape } from "../trust/shown.ts";
 import type { EntryMetadata } from "./entry.ts";
 import { diffTask } from "./merge/diff-task.ts";
 import { findSection, parseSchema, roleName, rolesOf, type Schema, section, sectionId } from "./schema.ts";
@@ -114,7 +116,7 @@ export const fetchEntry = operation({
     "Keep the `version`: commit_entry needs it. A turn can read only a few different entries (4 by default); reading one again is free. " +
     "To check a single fact, use search instead.",
   effect: "reads",
-  reads: ["entry"],
+  reads: ["entry", "trust"],
   callers: everyone,
   group: "core",
   http: { method: "get", path: "/entries/{id}" },
@@ -124,6 +126,16 @@ export const fetchEntry = operation({
     content: z.string(),
     version: z.int(),
     metadata,
+    trust: z
+      .object({
+        counts: countsShape,
+        doubts: z
+          .array(z.string())
+          .optional()
+          .describe("Passages not to rely on, with the cause; show_trust lists all"),
+      })
+      .optional()
+      .describe("How many passages can be relied on"),
     note: z.string().optional().describe("Set when the content is not that of the file, because it keeps changing"),
   }),
   async run(app: WikiApp, { id, version }, caller) {
@@ -131,7 +143,10 @@ export const fetchEntry = operation({
     if (!fetched.ok) return fetched;
     const { updatedAt, ...known } = fetched.value.metadata;
     const entry = { ...fetched.value, metadata: { ...known, updated_at: updatedAt } };
-    if (version === undefined || version === entry.version) return ok(entry);
+    if (version === undefined || version === entry.version) {
+      const trust = await app.trust.summary(`entry:${id}`);
+      return ok(trust ? { ...entry, trust } : entry);
+    }
     const content = await app.entries.contentAt(id, version);
     if (content === undefined)
       return refuse("not_found", `${id} has no version ${version}; the latest is ${entry.version}`);
@@ -239,6 +254,8 @@ export const searchEntries = operation({
         heading: z.string(),
         line: z.int(),
         why: z.array(z.string()),
+        trust: z.string().optional(),
+        doubts: z.array(z.string()).optional(),
       }),
     ),
     suggestion: z.string().optional(),
@@ -248,9 +265,19 @@ export const searchEntries = operation({
     if (!schema.ok) return schema;
     const scope = app.search.scope(caller, { kinds: ["entry"], ...(section ? { section } : {}) });
     const found = await app.search.find.pages(query, { scope, limit, through: ["node"] });
-    const results = found.hits.map((hit) => {
-      const { id, title, score, snippet, heading, line, why } = readable(hit);
-      return { id, title, score, snippet, heading, line, why };
+    const results = (await labelled(app, found.hits)).map((hit) => {
+      const { id, title, score, snippet, heading, line, why, trust, doubts } = readable(hit);
+      return {
+        id,
+        title,
+        score,
+        snippet,
+        heading,
+        line,
+        why,
+        ...(trust ? { trust } : {}),
+        ...(doubts ? { doubts } : {}),
+      };
     });
     return ok({ results, ...(found.suggestion ? { suggestion: found.suggestion } : {}) });
   },

@@ -1,9 +1,9 @@
-import type { CoreApp } from "../config/core-app.ts";
 import type { Caller } from "../kernel/caller.ts";
 import type { Result } from "../kernel/result.ts";
 import type { Search } from "../search/open.ts";
 import type { Recorder } from "../store/git/recorder.ts";
 import type { Publications } from "../store/publications.ts";
+import type { TrustApp } from "../trust/trust-app.ts";
 import type { EntryStore } from "./entry.ts";
 import type { KnowledgeStore } from "./knowledge.ts";
 import type { PageReader } from "./pages/pages.ts";
@@ -14,7 +14,7 @@ import type { SourceStore } from "./sources/sources.ts";
 import type { FileStore } from "./stores/files.ts";
 import type { Mirror } from "./stores/mirror.ts";
 
-export interface WikiApp extends CoreApp {
+export interface WikiApp extends TrustApp {
   /** The schema in force: the last valid one while schema.yaml is not valid. */
   schema(): Promise<Result<Schema>>;
   /** Why schema.yaml is not in force, as of the last call of `schema`. */

@@ -12,8 +12,8 @@ import { type Action, useActions } from "../shell/actions.ts";
 /** Settings of the repository that an admin allows after seeing what they do. */
 export function Settings() {
   useTitle("Settings to allow");
-  const isAdmin = mayCall("show_trust");
-  const { data, error, refetch } = useOperation("show_trust", {}, { enabled: isAdmin });
+  const isAdmin = mayCall("show_settings");
+  const { data, error, refetch } = useOperation("show_settings", {}, { enabled: isAdmin });
   return (
     <div className="column">
       <div className="page-head">
@@ -38,7 +38,7 @@ export function Settings() {
   );
 }
 
-type Trust = Output<"show_trust">;
+type Trust = Output<"show_settings">;
 
 function Waiting({ trust }: { trust: Trust }) {
   const allow = useWrite("allow_settings", { onDone: () => say("Settings allowed") });

@@ -81,6 +81,8 @@ const words: Record<EventKind, Said | null> = {
   "page-relinked": null,
   "page-removed": pages("removed"),
   "page-written": pages("wrote"),
+  "passage-disputed": pages(({ asked }) => (asked ? "asked people to check a passage of" : "disputed a passage of")),
+  "passage-verified": pages("verified a passage of"),
   "passages-recalled": null,
   "passkey-added": people("added a passkey"),
   "passkey-removed": people("removed a passkey"),
@@ -185,6 +187,11 @@ const words: Record<EventKind, Said | null> = {
   "topic-reopened": topics("reopened"),
   "topic-replied": topics("replied to"),
   "topic-resolved": topics("resolved"),
+  "trust-changed": pages(({ to }) =>
+    to === "stale" || to === "disputed" || to === "withdrawn" || to === "unverified"
+      ? "lost trust in a passage of"
+      : undefined,
+  ),
   "user-added": people("added"),
   "user-changed": people("changed the rank of"),
   "user-removed": people("removed"),

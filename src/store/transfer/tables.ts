@@ -19,6 +19,11 @@ export const derivedTables = [
   "passage_text",
   "passage_links",
   "vocabulary",
+  // Computed from events, versions and decisions.
+  "trust_queue",
+  "trust_subjects",
+  "passage_trust",
+  "contradictions",
 ] as const;
 
 /** Rows of `meta` that belong to one database. */

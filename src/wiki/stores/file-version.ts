@@ -65,6 +65,7 @@ export async function saveFileVersion(
     data: {
       ...made.data,
       ...(reverts ? { reverts: reverts.what } : {}),
+      ...(author.proven ? { proven: true } : {}),
       ...(made.cause ? causeData(made.cause) : {}),
       ...(made.rewroteLog ? { rewrote_log: true } : {}),
     },

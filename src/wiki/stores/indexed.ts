@@ -218,6 +218,7 @@ function nextVersion(
     appended: verb === "Append to",
     ...(approval ? { proposal: approval.proposal, approval: approvalData(approval) } : {}),
     ...(reverts ? { reverts: reverts.what } : {}),
+    ...(by.proven ? { proven: true } : {}),
   };
   // Without undefined values, which JSON cannot hold.
   return { version, content, facts: JSON.parse(JSON.stringify(facts)) };
@@ -236,6 +237,7 @@ const knownFacts = z.object({
   appended: z.boolean().catch(false),
   approval: z.record(z.string(), z.json()).optional().catch(undefined),
   reverts: z.string().optional().catch(undefined),
+  proven: z.literal(true).optional().catch(undefined),
 });
 
 async function saveIndex(
@@ -244,7 +246,7 @@ async function saveIndex(
   { version, content, facts }: StoredVersion,
   links: string[],
 ): Promise<void> {
-  const { author, role, run, task, epoch, at, summary, appended, approval, reverts } = knownFacts.parse(facts);
+  const { author, role, run, task, epoch, at, summary, appended, approval, reverts, proven } = knownFacts.parse(facts);
   await saveVersion(tx, {
     entry_id: id,
     version,
@@ -263,6 +265,6 @@ async function saveIndex(
     stat: "",
     links,
     kind: appended ? "entry-appended" : "entry-committed",
-    ...(approval || reverts ? { data: { ...(approval ? { approval } : {}), ...(reverts ? { reverts } : {}) } } : {}),
+    data: { ...(approval ? { approval } : {}), ...(reverts ? { reverts } : {}), ...(proven ? { proven } : {}) },
   });
 }

@@ -47,8 +47,11 @@ export function rowStore({ db, sections, wiki, sources, threads, now }: Deps): E
       stat: "",
       links: next.links,
       kind: next.appended ? "entry-appended" : "entry-committed",
-      ...(by.approval ? { data: { approval: approvalData(by.approval) } } : {}),
-      ...(by.reverts ? { data: { reverts: by.reverts.what } } : {}),
+      data: {
+        ...(by.approval ? { approval: approvalData(by.approval) } : {}),
+        ...(by.reverts ? { reverts: by.reverts.what } : {}),
+        ...(by.proven ? { proven: true } : {}),
+      },
     });
     return version;
   }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { contradiction } from "./disputes.ts";
+import { contradiction } from "./contradiction.ts";
 
 const facts = [
   (n: number) => `The harbour handled ${n},400 containers in the spring quarter.`,

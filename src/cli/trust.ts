@@ -1,0 +1,101 @@
+import { Command, Option } from "@commander-js/extra-typings";
+import { ok } from "../kernel/result.ts";
+import { disputePassage } from "../review/dispute-operations.ts";
+import { listTrust, passageOf, showTrust, verifyPassage } from "../trust/operations.ts";
+import { trustStates } from "../trust/state.ts";
+import type { Confirmation } from "./decide.ts";
+import type { OutputOf } from "./output-of.ts";
+import { type Common, report } from "./session.ts";
+import { bold, dim, inertly, when } from "./text.ts";
+
+export const trustCommand = (common: () => Common) =>
+  new Command("trust")
+    .description("see which passages can be relied on, and verify or dispute them")
+    .addCommand(
+      new Command("show")
+        .description(showTrust.summary)
+        .argument("<page>", "id of an entry or path of a page")
+        .addOption(stateOption())
+        .action((id, { state }) => report(common(), showTrust, { id, states: state && [state], limit: 500 }, shown)),
+    )
+    .addCommand(
+      new Command("list")
+        .description(listTrust.summary)
+        .argument("[under]", "only this entry or folder of entries")
+        .addOption(stateOption())
+        .option("--limit <n>", "maximum number of passages", Number)
+        .option("--cursor <cursor>", "the next page; the last line of a full list names it")
+        .action((under, { state, limit, cursor }) =>
+          report(common(), listTrust, { under, states: state && [state], limit: limit ?? 50, cursor }, listed),
+        ),
+    )
+    .addCommand(
+      new Command("verify")
+        .description(verifyPassage.summary)
+        .argument("<page>", "id of an entry or path of a page")
+        .argument("<passage>", "id of the passage, as shown by `trust show`")
+        .option("--note <text>", "what you checked it against")
+        .option("--until <day>", "the day from which it must be checked again, such as 2027-01-31")
+        .action((id, passage, { note, until }) =>
+          report(
+            common(),
+            verifyPassage,
+            { id, passage, note, stale_after: until },
+            ({ source_path, passage }) => `verified ${passage.passage} of ${source_path}`,
+            verifying(id, passage),
+          ),
+        ),
+    )
+    .addCommand(
+      new Command("dispute")
+        .description(disputePassage.summary)
+        .argument("<page>", "id of an entry or path of a page")
+        .argument("<passage>", "id of the passage, as shown by `trust show`")
+        .requiredOption("--why <text>", "what is wrong, and how you know")
+        .action((id, passage, { why }) =>
+          report(
+            common(),
+            disputePassage,
+            { id, passage, why },
+            ({ source_path, topic_id }) => `disputed a passage of ${source_path} in topic ${topic_id}`,
+          ),
+        ),
+    );
+
+const stateOption = () => new Option("--state <state>", "only passages in this state").choices(trustStates);
+
+/** Verifies exactly the text that is shown. */
+const verifying = (id: string, passage: string): Confirmation => ({
+  word: "verify",
+  async preview(app) {
+    const found = await passageOf(app, id, passage);
+    if (!found.ok) return found;
+    const { path, hash, text } = found.value;
+    return ok({ text: `${path}:\n\n${inertly(text)}\n`, pin: { passage: hash } });
+  },
+});
+
+type Page = OutputOf<typeof showTrust>;
+type List = OutputOf<typeof listTrust>;
+
+const words = (state: string) => state.replaceAll("_", " ");
+
+function shown({ source_path, counts, passages, omitted }: Page): string {
+  const numbers = Object.entries(counts).map(([state, count]) => `${count} ${words(state)}`);
+  const lines = passages.flatMap((one) => [`${String(one.line).padStart(5)}  ${line(one)}`, ...because(one)]);
+  return [bold(`${source_path}: ${numbers.join(", ") || "no passages"}`), ...lines, ...more(omitted)].join("\n");
+}
+
+const more = (omitted: number) => (omitted > 0 ? [dim(`${omitted} more`)] : []);
+
+function listed({ passages, cursor }: List): string {
+  if (passages.length === 0) return "nothing to check again";
+  const lines = passages.flatMap((one) => [`${when(one.since)}  ${one.source_path}  ${line(one)}`, ...because(one)]);
+  return [...lines, ...(cursor ? [dim(`more: --cursor ${cursor}`)] : [])].join("\n");
+}
+
+const line = ({ passage, state, text, verified_by }: Page["passages"][number]) =>
+  `${passage.slice(0, 8)}  ${words(state)}${verified_by && state.startsWith("verified") ? ` (${verified_by})` : ""}  ${text.replaceAll(/\s+/g, " ").slice(0, 80)}`;
+
+const because = ({ causes }: Page["passages"][number]) =>
+  causes.map(({ text, at }) => `       ${dim(`${text}, ${when(at)}`)}`);

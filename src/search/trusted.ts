@@ -1,0 +1,40 @@
+import { trustWeight } from "../trust/label.ts";
+import type { TrustApp } from "../trust/trust-app.ts";
+import { type Hit, refOf } from "./hit.ts";
+
+/** What a hit says about its trust; only passages of entries and pages have one. */
+export type Trusted = { trust?: string; doubts?: string[] };
+
+const hasTrust = ({ kind }: Hit) => kind === "entry" || kind === "page";
+
+/** The hits with their trust. */
+export async function labelled<H extends Hit>(app: TrustApp, hits: H[]): Promise<(H & Trusted)[]> {
+  return (await labels(app, hits)).map(([hit, label]) => (label ? { ...hit, ...shown(label) } : hit));
+}
+
+/**
+ * The hits by score and trust. With `onlyVerified`, of each hit only the verified passages, and no hit that has none:
+ * sources, tasks and nodes are not verified by anybody.
+ */
+export async function preferTrusted(app: TrustApp, hits: Hit[], onlyVerified: boolean): Promise<(Hit & Trusted)[]> {
+  const found = (await labels(app, hits)).flatMap(([hit, label]): (Hit & Trusted)[] => {
+    if (!onlyVerified) return [label ? { ...hit, score: hit.score * trustWeight[label.trust], ...shown(label) } : hit];
+    if (!label?.verified) return [];
+    return [{ ...hit, body: label.verified, trust: "verified" }];
+  });
+  return found.sort((a, b) => b.score - a.score);
+}
+
+async function labels<H extends Hit>(app: TrustApp, hits: H[]) {
+  const own = hits.filter(hasTrust);
+  const found = await app.trust.labels(
+    own.map((hit) => ({ subject: refOf(hit), heading: hit.heading.split(" › ").at(-1) ?? "", body: hit.body })),
+  );
+  const byNum = new Map(own.map(({ num }, at) => [num, found[at]]));
+  return hits.map((hit) => [hit, byNum.get(hit.num)] as const);
+}
+
+const shown = ({ trust, doubts }: { trust: string; doubts: string[] }): Trusted => ({
+  trust,
+  ...(doubts.length > 0 ? { doubts } : {}),
+});

@@ -1,0 +1,29 @@
+/** The states of a passage, from the one to rely on to the one to avoid. */
+export const trustStates = [
+  "verified_by_person",
+  "verified_by_check",
+  "unverified",
+  "stale",
+  "disputed",
+  "withdrawn",
+] as const;
+export type TrustState = (typeof trustStates)[number];
+
+export const isVerified = (state: TrustState) => state === "verified_by_person" || state === "verified_by_check";
+/** Verified once, or written by somebody whose work was taken back. */
+export const isDoubtful = (state: TrustState) => state === "stale" || state === "disputed" || state === "withdrawn";
+
+/** The state to name for a text of several passages: the least trustworthy. */
+export const worstOf = (states: readonly TrustState[]): TrustState | undefined =>
+  trustStates[Math.max(...states.map((state) => trustStates.indexOf(state)))];
+
+export type Counts = Partial<Record<TrustState, number>>;
+
+export const countStates = (states: readonly TrustState[]): Counts => {
+  const counts: Counts = {};
+  for (const state of trustStates) {
+    const count = states.filter((one) => one === state).length;
+    if (count > 0) counts[state] = count;
+  }
+  return counts;
+};
