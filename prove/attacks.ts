@@ -8,6 +8,7 @@ import { shuffled } from "./support/shuffled.ts";
 /** The attacks are tests: each file of them is one run of vitest, and each test in it one try. */
 export const proof: Proof = {
   promise: "No attack in [Attacks](reference/attacks.md) succeeds",
+  weight: 3,
   async run(context) {
     const files = [...new Set(attacksIn(process.cwd()).map(({ file }) => file))];
     let done = 0;

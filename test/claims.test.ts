@@ -7,6 +7,7 @@ import type { Query } from "../src/store/database.ts";
 import { createTasks } from "../src/tasks/create.ts";
 import { type Claim, type Strategy, type TaskEngine, taskEngine } from "../src/tasks/engine.ts";
 import { overturn, reopen } from "../src/tasks/overturn.ts";
+import { needs } from "./support/programs.ts";
 import { recordEqualsRows } from "./support/replay.ts";
 import { engines, newWorkspace, person, type TestWorkspace } from "./support/workspace.ts";
 
@@ -320,5 +321,42 @@ describe.each(engines)("O16: ten workers and a hundred tasks (%s)", (engine) => 
       claims: 100,
       "conflicts of 100, at most": true,
     });
+  });
+});
+
+describe("M10: the clock of the PostgreSQL server is set back an hour", needs("postgresql"), () => {
+  /** What a clock that is an hour behind makes of a lease that was given before. */
+  const setBack = (app: App) =>
+    sql`UPDATE tasks SET claimed_at = claimed_at + 3600000, renewed_at = renewed_at + 3600000,
+      lease_until = lease_until + 3600000`.execute(app.db.read);
+
+  test.each(["claimed", "claimed an hour ago and renewed"])(
+    "M10: a task that was %s is given to another worker at once, and the old claim cannot write",
+    async (how) => {
+      const { app } = await newWorkspace({ engine: "postgres" });
+      const tasks = engineOf(app);
+      const { id } = unwrap(await tasks.create(wanted, "test"));
+      const first = (await tasks.claim("one")) as Claim;
+      if (how !== "claimed") {
+        await sql`UPDATE tasks SET claimed_at = claimed_at - 3600000`.execute(app.db.read);
+        unwrap(await tasks.renew(id, first));
+      }
+      await setBack(app);
+      // Another process: this one trusts for 200 ms what it knows of leases.
+      const second = (await engineOf(app).claim("two")) as Claim;
+      expect(second?.epoch).toBe(first.epoch + 1);
+      expect(await tasks.step(id, finish, "one", first)).toMatchObject({ ok: false });
+      unwrap(await tasks.step(id, finish, "two", second));
+    },
+  );
+
+  test("M10: a server that took over with a clock of 10 seconds behind ends no lease", async () => {
+    const { app } = await newWorkspace({ engine: "postgres" });
+    const tasks = engineOf(app);
+    const { id } = unwrap(await tasks.create(wanted, "test"));
+    const first = (await tasks.claim("one")) as Claim;
+    await sql`UPDATE tasks SET claimed_at = claimed_at + 10000, lease_until = lease_until + 10000`.execute(app.db.read);
+    expect(await engineOf(app).claim("two")).toBeUndefined();
+    unwrap(await tasks.step(id, finish, "one", first));
   });
 });

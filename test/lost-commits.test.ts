@@ -63,6 +63,49 @@ describe("lost commits", needs("postgresql"), () => {
   });
 
   test.each([
+    ["is given to another transaction", 500],
+    ["is not given again", 0],
+  ])(
+    "C1, M2: after a crash that lost a commit, whose id %s, nothing is acknowledged that is not there",
+    async (_, others) => {
+      // Nothing but a commit writes the log to disk, so that the crash loses the open transaction with its id.
+      const server = await startPostgres(["wal_writer_delay=10s", "autovacuum=off"]);
+      onTestFinished(() => server.stop());
+      const address = await floatingAddress(server.url);
+      onTestFinished(address.stop);
+      const db = await openDatabase({ engine: "postgres", url: `${address.url}/postgres`, limits: quick });
+      onTestFinished(() => db.close());
+      await note(db, "first");
+
+      const crashed = new Promise<void>((done, fail) => {
+        address.loseCommitOf(
+          "lost",
+          () => {
+            address.leadTo(undefined);
+            const crash = async () => {
+              await server.halt("kill");
+              await server.resume("answering");
+              const given = `DO $$ BEGIN FOR n IN 1..${others} LOOP PERFORM pg_current_xact_id(); COMMIT; END LOOP; END $$`;
+              await query(server, given);
+              address.leadTo(server.url);
+            };
+            crash().then(done, fail);
+          },
+          "there",
+        );
+      });
+      const noted = note(db, "lost").then(
+        () => "acknowledged",
+        (error: unknown) => error,
+      );
+      await crashed;
+      if (others > 0) expect(await noted).toBeInstanceOf(UnknownOutcome);
+      else expect(await noted).toBe("acknowledged");
+      expect(await subjects(db)).toEqual(others > 0 ? ["first"] : ["first", "lost"]);
+    },
+  );
+
+  test.each([
     ["does not come back in time", 12_000],
     ["comes back", 0],
   ])("K6, M2: a change with a key whose commit lost its answer can be repeated when the database %s", async (_, ms) => {

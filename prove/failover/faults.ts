@@ -29,6 +29,8 @@ export type Fault<S extends Scene> = {
 
 const now = () => performance.now();
 const longerThanLease = leaseMs + 4000;
+/** Longer than the timeouts of connections, too: neither side may wait for the other's packets. */
+const partitionMs = 45_000;
 
 function oneOf({ fleet, random }: Scene, kind: Member["kind"]): Member {
   const members = fleet.members.filter((member) => member.kind === kind);
@@ -186,11 +188,11 @@ async function marksOf(query: (sql: string) => Promise<object[]>): Promise<Set<s
 }
 
 const cutOff = (kind: Member["kind"]): Fault<ClusterScene> => ({
-  name: `partition of a ${kind} for longer than the lease`,
+  name: `partition of a ${kind} for ${partitionMs / 1000} s, longer than its lease`,
   async inject(scene) {
     const { name } = oneOf(scene, kind);
     scene.network.cut(name);
-    await sleep(longerThanLease);
+    await sleep(partitionMs);
     scene.network.heal(name);
     return { from: now() };
   },

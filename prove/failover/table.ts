@@ -81,6 +81,8 @@ function newRow(context: Context, key: string, engine: string, fault: string, re
       problem = why;
     },
     cells(): string[] {
+      if (this.faults === 0 && !problem)
+        return [fault, engine, "0: not reached in this time", ...header.slice(3).map(() => "")];
       if (problem) return [fault, engine, `could not run: ${problem}`, ...header.slice(3).map(() => "")];
       const lost =
         more.forgotten > 0 ? `${sum.lost} beyond the ${more.forgotten} that PostgreSQL lost` : String(sum.lost);

@@ -19,11 +19,19 @@ import {
   type Connections,
   LostCommit,
   openConnections,
+  statisticsFrom,
   timedOut,
   timelineOf,
   withoutLimits,
 } from "./postgres/connections.ts";
-import { DatabaseUnavailable, isConflict, isMixedStatement, isReadOnly, lostConnection } from "./postgres/errors.ts";
+import {
+  DatabaseUnavailable,
+  isConflict,
+  isFutureTransaction,
+  isMixedStatement,
+  isReadOnly,
+  lostConnection,
+} from "./postgres/errors.ts";
 import { defaultLimits } from "./postgres/limits.ts";
 import { teller, watchChanges } from "./postgres/listen.ts";
 import { migratePostgres, recorded } from "./postgres/migrate.ts";
@@ -163,19 +171,29 @@ async function isCommitted({ query }: Connections, { began, cause }: LostCommit)
       trouble = error;
       return undefined;
     });
-    if (found?.status === "aborted") return false;
-    // After a failover that lost commits, the new primary gives their ids to other transactions.
-    if (found?.status === "committed" && found.timeline === (began.timeline ?? null)) return true;
+    if (found?.status === "aborted" || found?.status === "lost") return false;
+    // After a failover that lost commits, and after a crash that lost ids, others get those ids.
+    const isOurs =
+      found?.timeline === (began.timeline ?? null) && found.statisticsFrom === (began.statisticsFrom ?? null);
+    if (found?.status === "committed" && isOurs) return true;
     if (found?.status === "committed" || !hasTime()) throw new UnknownOutcome(trouble);
     await sleep(50);
   }
 }
 
-type Outcome = { status: string | null; timeline: string | null };
+type Outcome = { status: string | null; timeline: string | null; statisticsFrom: string | null };
 
+/** The status is null on a standby, which may be behind. */
 async function outcomeOf(query: Connections["query"], { xid, timeline }: Began): Promise<Outcome | undefined> {
-  const asked = `SELECT pg_xact_status($1::xid8) AS status, ${timeline === undefined ? "NULL" : timelineOf} AS timeline`;
-  return (await query<Outcome>(asked, [xid]))[0];
+  const asked = `
+    SELECT CASE WHEN NOT pg_is_in_recovery() THEN pg_xact_status($1::xid8) END AS status,
+      ${timeline === undefined ? "NULL" : timelineOf} AS timeline, ${statisticsFrom} AS "statisticsFrom"`;
+  try {
+    return (await query<Outcome>(asked, [xid]))[0];
+  } catch (error) {
+    if (!isFutureTransaction(error)) throw error;
+    return { status: "lost", timeline: null, statisticsFrom: null };
+  }
 }
 
 const outcomeMs = 10_000;

@@ -409,6 +409,8 @@ export interface TaskRow {
   /** In milliseconds of the store's clock, like `lease_until`. */
   claimed_at: number | null;
   lease_until: number | null;
+  /** Of the present lease; null until it is renewed. */
+  renewed_at: Generated<number | null>;
   /** SHA-256 of the secret of the claim; null while nobody holds the task. */
   secret_hash: string | null;
   result: string;

@@ -5,10 +5,10 @@ export type FloatingAddress = {
   /** New connections go to this server, or nowhere; those that are open end. */
   leadTo(server: string | undefined): void;
   /**
-   * The server executes the next COMMIT of a connection that sent this text, and the answer is lost. `then` is called
-   * before the client notices.
+   * The server executes the next COMMIT of a connection that sent this text, and the answer is lost; with `way` "there",
+   * the COMMIT itself. `then` is called before the client notices.
    */
-  loseCommitOf(text: string, then: () => void): void;
+  loseCommitOf(text: string, then: () => void, way?: "there" | "back"): void;
   stop(): Promise<void>;
 };
 
@@ -16,10 +16,17 @@ export type FloatingAddress = {
 export async function floatingAddress(first: string): Promise<FloatingAddress> {
   const sockets = new Set<Socket>();
   let target: URL | undefined = new URL(first);
-  let losing: { text: string; then: () => void } | undefined;
+  let losing: { text: string; then: () => void; way: "there" | "back" } | undefined;
 
   function endAll() {
     for (const socket of sockets) socket.destroy();
+  }
+
+  function lose() {
+    const { then } = losing ?? {};
+    losing = undefined;
+    then?.();
+    endAll();
   }
 
   const server = createServer((near) => {
@@ -40,14 +47,12 @@ export async function floatingAddress(first: string): Promise<FloatingAddress> {
     near.on("data", (bytes) => {
       hasText ||= losing !== undefined && bytes.includes(losing.text);
       isLosing ||= hasText && bytes.includes("commit\0");
-      far.write(bytes);
+      if (isLosing && losing?.way === "there") lose();
+      else far.write(bytes);
     });
     far.on("data", (bytes) => {
-      if (!isLosing) return void near.write(bytes);
-      const { then } = losing ?? {};
-      losing = undefined;
-      then?.();
-      endAll();
+      if (isLosing) lose();
+      else near.write(bytes);
     });
   });
   await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
@@ -59,8 +64,8 @@ export async function floatingAddress(first: string): Promise<FloatingAddress> {
       target = to === undefined ? undefined : new URL(to);
       endAll();
     },
-    loseCommitOf(text, then) {
-      losing = { text, then };
+    loseCommitOf(text, then, way = "back") {
+      losing = { text, then, way };
     },
     async stop() {
       endAll();

@@ -27,8 +27,8 @@ export class LostCommit extends Error {
   }
 }
 
-/** The id of a transaction, and the timeline of the server that gave it. */
-export type Began = { xid: string; timeline: string | undefined };
+/** The id of a transaction, and what tells that another server, or this one after a crash, gives it a second time. */
+export type Began = { xid: string; timeline: string | undefined; statisticsFrom: string | undefined };
 
 /** The first statement of a transaction that may take longer than the limits allow. */
 export const withoutLimits =
@@ -36,6 +36,12 @@ export const withoutLimits =
 
 /** Changes with every failover. Not every managed service lets users read it. */
 export const timelineOf = "substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8)";
+
+/**
+ * Changes with every crash: recovery discards the statistics. Ids of transactions that were not on disk then are given
+ * to others, on the same timeline.
+ */
+export const statisticsFrom = "(SELECT stats_reset::text FROM pg_stat_bgwriter)";
 
 type State = { timeline: boolean; pooler: boolean; named: boolean };
 
@@ -214,7 +220,7 @@ type AnyQuery = (...args: unknown[]) => Promise<unknown>;
  */
 function guardQueries(client: HostClient, { limits, watchdog, state }: Guard): void {
   const send = client.query.bind(client) as unknown as AnyQuery;
-  let began: Began = { xid: "", timeline: undefined };
+  let began: Began = { xid: "", timeline: undefined, statisticsFrom: undefined };
   let hasLostCommit = false;
   let limitMs = limits.statementMs;
 
@@ -238,7 +244,10 @@ function guardQueries(client: HostClient, { limits, watchdog, state }: Guard): v
     limitMs = limits.statementMs;
     const local = client.isDirect ? "" : localSettings(limits);
     const timeline = state.timeline ? timelineOf : "NULL";
-    const text = `BEGIN; ${local} SELECT pg_current_xact_id()::text AS xid, ${timeline} AS timeline`;
+    // A connection does not outlive a crash, but one to a pooler does.
+    const known = client.isDirect ? began.statisticsFrom : undefined;
+    const since = known === undefined ? statisticsFrom : "NULL";
+    const text = `BEGIN; ${local} SELECT pg_current_xact_id()::text AS xid, ${timeline} AS timeline, ${since} AS since`;
     const results = await watched(text).catch(async (error) => {
       // Any other error is of the moment, e.g. 25006 of a standby that is about to be promoted. Without the timeline, a
       // commit that a later failover lost could be taken for the one of another transaction with its id.
@@ -251,8 +260,13 @@ function guardQueries(client: HostClient, { limits, watchdog, state }: Guard): v
       client.broken ??= error;
       throw error;
     });
-    const row = (results as pg.QueryResult<Began>[]).at(-1)?.rows[0];
-    began = { xid: row?.xid ?? "", timeline: row?.timeline ?? undefined };
+    type Row = { xid: string; timeline: string | null; since: string | null };
+    const row = (results as pg.QueryResult<Row>[]).at(-1)?.rows[0];
+    began = {
+      xid: row?.xid ?? "",
+      timeline: row?.timeline ?? undefined,
+      statisticsFrom: known ?? row?.since ?? undefined,
+    };
     return results;
   }
 

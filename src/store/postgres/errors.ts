@@ -89,5 +89,9 @@ export const isMixedStatement = (error: unknown) => ["26000", "42P05"].includes(
 /** The server does not let this user call a function, or does not have it. */
 export const isWithoutFunction = (error: unknown) => ["42501", "42883"].includes(codeOf(error));
 
+/** The server has not given the id of a transaction yet: a crash or a failover lost the transaction that had it. */
+export const isFutureTransaction = (error: unknown) =>
+  codeOf(error) === "22023" && /transaction ID .* is in the future/i.test(String((error as Error).message));
+
 /** The server cancelled a statement at its time limit, or while it waited for a lock. */
 export const isTimeout = (error: unknown) => ["57014", "55P03"].includes(codeOf(error));

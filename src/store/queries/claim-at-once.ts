@@ -85,7 +85,7 @@ const statement = ({ ofRun, withChanges }: { ofRun: boolean; withChanges: boolea
           attempt = tasks.attempt + ${slot("more_attempts")}::int, epoch = tasks.epoch + ${slot("more_epochs")}::int,
           holder = (${slot("holders")}::text[])[turns.place],
           secret_hash = (${slot("hashes")}::text[])[turns.place], version = tasks.version + 1,
-          updated_at = ${slot("now")}, claimed_at = ${clock.postgres},
+          updated_at = ${slot("now")}, claimed_at = ${clock.postgres}, renewed_at = NULL,
           lease_until = ${clock.postgres} + (${slot("leases")}::bigint[])[turns.place]
         FROM unnest(ARRAY(
           SELECT num FROM tasks

@@ -14,6 +14,20 @@ type Engine = Database["engine"];
 export const isReady = sql`tasks.holder IS NULL AND tasks.blockers_left = 0 AND tasks.state IN ('pending', 'preparing_retry')`;
 const hasExpired = (engine: Engine) => sql`tasks.holder IS NOT NULL AND tasks.lease_until < ${clock[engine]}`;
 
+/** A server whose clock is behind that of the former primary by less than this ends no lease. */
+const skewMs = 20_000;
+
+/**
+ * A lease that began in the future: the clock of the database server was set back, and the lease would last as much
+ * longer. Whether its holder lives is unknown, so it ends, as leases do when the clock is set forward. The clock of
+ * SQLite is never set.
+ */
+const beganLater: Record<Engine, RawBuilder<unknown>> = {
+  sqlite: sql`FALSE`,
+  postgres: sql`tasks.holder IS NOT NULL AND tasks.lease_until > ${clock.postgres}
+    AND coalesce(tasks.renewed_at, tasks.claimed_at) > ${clock.postgres} + ${sql.lit(skewMs)}`,
+};
+
 const unlocked: Record<Engine, RawBuilder<unknown>> = { sqlite: sql``, postgres: sql`` };
 const skipLocked: Record<Engine, RawBuilder<unknown>> = { sqlite: sql``, postgres: sql`FOR UPDATE SKIP LOCKED` };
 
@@ -22,7 +36,8 @@ export type Situation = { ready: boolean; expired: boolean; limited: boolean };
 
 const situation = onEach<object, Record<keyof Situation, number | boolean>>(
   (engine) => sql`SELECT EXISTS (SELECT 1 FROM tasks WHERE ${isReady}) AS ready,
-    EXISTS (SELECT 1 FROM tasks WHERE ${hasExpired(engine)}) AS expired,
+    EXISTS (SELECT 1 FROM tasks WHERE ${hasExpired(engine)})
+      OR EXISTS (SELECT 1 FROM tasks WHERE ${beganLater[engine]}) AS expired,
     EXISTS (SELECT 1 FROM run_limits) AS limited`,
 );
 
@@ -65,11 +80,11 @@ export function readyTasks(
 
 const expired = onEach<{ limit: number }, StoredTask>(
   (engine, slot) => sql`
-    SELECT ${columns} FROM tasks WHERE ${hasExpired(engine)}
+    SELECT ${columns} FROM tasks WHERE ${hasExpired(engine)} OR ${beganLater[engine]}
     ORDER BY lease_until LIMIT ${slot("limit")} ${skipLocked[engine]}`,
 );
 
-/** Tasks whose lease has expired by the store's clock, locked for the caller. */
+/** Tasks whose lease is over by the store's clock, locked for the caller. */
 export const expiredTasks = (tx: Query, engine: Engine, limit: number): Promise<StoredTask[]> =>
   expired[engine](tx, { limit });
 
@@ -127,7 +142,7 @@ const saveRow = withEach<{ change: Change; now: number }>(
       attempt = ${part(({ change }) => change.to.attempt)}, epoch = ${part(({ change }) => change.to.epoch)},
       holder = ${part(({ change }) => change.to.holder)},
       secret_hash = ${part(({ change }) => change.to.secret_hash)}, result = ${part(({ change }) => change.to.result)},
-      version = version + 1, updated_at = ${part(({ change }) => change.event.at)},
+      renewed_at = NULL, version = version + 1, updated_at = ${part(({ change }) => change.event.at)},
       claimed_at = ${part(({ change, now }) => leaseFrom(now, change.leaseMs).claimed_at)},
       lease_until = ${part(({ change, now }) => leaseFrom(now, change.leaseMs).lease_until)}
     WHERE num = ${part(({ change }) => change.row.num)} AND version = ${part(({ change }) => change.row.version)}
@@ -190,6 +205,7 @@ export const savedOf = (given: RawBuilder<unknown>) => sql`
   saved AS (
     UPDATE tasks SET state = given.state, attempt = given.attempt, epoch = given.epoch, holder = given.holder,
       secret_hash = given.secret_hash, result = given.result, version = tasks.version + 1, updated_at = given.at,
+      renewed_at = NULL,
       claimed_at = CASE WHEN given.lease_ms IS NOT NULL THEN ${clock.postgres} END,
       lease_until = ${clock.postgres} + given.lease_ms
     FROM ${given}
@@ -211,7 +227,7 @@ export const saveList = withAll<SentChange, Lease & { num: number }>(
 
 const renewRow = onEach<{ id: string; epoch: number; hash: string; ms: number }, { lease_until: number }>(
   (engine, slot) => sql`
-    UPDATE tasks SET lease_until = ${clockByNow[engine]} + ${slot("ms")}
+    UPDATE tasks SET lease_until = ${clockByNow[engine]} + ${slot("ms")}, renewed_at = ${clockByNow[engine]}
     WHERE id = ${slot("id")} AND epoch = ${slot("epoch")} AND secret_hash = ${slot("hash")} AND holder IS NOT NULL
       AND lease_until >= ${clockByNow[engine]}
     RETURNING lease_until`,

@@ -8,7 +8,7 @@ import { analyze } from "../statistics.ts";
 import type { TaskRow } from "../tables.ts";
 
 type Engine = Database["engine"];
-export type StoredTask = Selectable<TaskRow>;
+export type StoredTask = Omit<Selectable<TaskRow>, "renewed_at">;
 /** With the store's clock at the time of the lock. */
 export type LockedTask = StoredTask & { now: number };
 export type NewTaskRow = Omit<StoredTask, "num" | "awaited">;
