@@ -110,6 +110,7 @@ export const eventKinds = {
   "run-taken-over":
     "Another process executes or plans a run whose process was killed, cut off or stopped. The data has both.",
   "run-rerun": "A person had a part of a run repeated from a task. The data has the attempt it starts from.",
+  "run-files-reverted": "The accepted files of a run were taken out of a branch of a person. The data has the commit.",
   "run-reverted": "A person reverted what a run, a task or a role wrote.",
   "run-setup-started": "A setup of a run started. The data has its commands.",
   "run-setup-finished": "The dependencies of a run were installed or found in the cache, or their setup failed.",

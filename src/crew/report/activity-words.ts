@@ -128,6 +128,7 @@ const words: Record<EventKind, Said | null> = {
   "run-replan-rejected": runs("rejected a plan change of"),
   "run-replan-started": runs("asked for a plan change of"),
   "run-rerun": runs("reran a part of"),
+  "run-files-reverted": runs("took files out of a branch that had merged"),
   "run-reverted": runs("reverted"),
   "run-setup-started": null,
   "run-setup-finished": null,
