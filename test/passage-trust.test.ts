@@ -1,9 +1,25 @@
-import { describe, expect, test } from "vitest";
+import { appendFileSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { openApp } from "../src/app.ts";
+import { loadConfig } from "../src/config/config.ts";
+import { type Caller, newTurn } from "../src/kernel/caller.ts";
 import { unwrap } from "../src/kernel/result.ts";
-import { disputePassage } from "../src/review/dispute-operations.ts";
-import { listTrust, showTrust, verifyPassage } from "../src/trust/operations.ts";
-import { commitEntry } from "../src/wiki/operations.ts";
-import { agent, allEvents, backends, newWorkspace, person, type TestWorkspace } from "./support/workspace.ts";
+import { operations } from "../src/operation-list.ts";
+import { executed, newRun, passes, planned, playing } from "./support/crew.ts";
+import {
+  agent,
+  allEvents,
+  backends,
+  gitPerson,
+  newWorkspace,
+  person,
+  type TestWorkspace,
+  testEnvironment,
+} from "./support/workspace.ts";
+
+const { show_trust: showTrust, list_trust: listTrust, verify_passage: verifyPassage } = operations;
+const { dispute_passage: disputePassage, commit_entry: commitEntry, revert_run: revertRun, recall } = operations;
 
 const page = async ({ app }: TestWorkspace, id: string) => unwrap(await showTrust.perform(app, { id }, person()));
 const states = async (workspace: TestWorkspace, id: string) =>
@@ -81,4 +97,156 @@ describe.each(backends)("with $store on $engine", (backend) => {
     });
     expect((await verify(workspace, "vision", "Parcels")).passage.state).toBe("verified_by_person");
   });
+
+  test("K10: what a verdict passed is verified by check, and withdrawn when its task is overturned", async () => {
+    const made = await newWorkspace(backend);
+    appendFileSync(made.file("scriptorium.yaml"), "crew: {sandbox: none}\n");
+    const app = await made.open();
+    const workspace = { ...made, app };
+    const fact = "Jobs wait 30 s between two attempts.";
+    const run = await newRun(app, [planned("0")]);
+    const worker = playing({
+      async worker({ use }) {
+        await use("append_log", { id: "decisions", line: fact });
+        await use("append_log", { id: "decisions", line: "I like vans." });
+        await use("submit_output", { output: `I found this.\n\n${fact}` });
+      },
+      qc: passes,
+    });
+    await executed(app, run, worker);
+    const own = async () => (await page(workspace, "decisions")).passages.filter(({ text }) => !text.includes("task "));
+    expect((await own()).map(({ state }) => state)).toEqual(["verified_by_check", "unverified"]);
+    const [task] = await app.runs.tasks(run);
+    const id = task?.task_id ?? "";
+    unwrap(await operations.overturn_task.perform(app, { id, reason: "gossip", confirm: true }, person()));
+    expect((await own()).map(({ state, lost, causes }) => [state, lost, causes.map(({ text }) => text)])).toEqual([
+      ["withdrawn", null, [`task ${id} was overturned by Ada Lovelace`]],
+      ["withdrawn", null, [`task ${id} was overturned by Ada Lovelace`]],
+    ]);
+    expect((await verify(workspace, "decisions", "Jobs wait")).passage.state).toBe("verified_by_person");
+  });
+
+  test("K10: what a reverted run wrote and others built on is withdrawn; what the revert puts back is verified as before", async () => {
+    const workspace = await newWorkspace(backend);
+    const { app } = workspace;
+    await commit(workspace, "notes", "Parcels arrive within 2 days.\n");
+    await verify(workspace, "notes", "Parcels");
+    await commit(workspace, "notes", "Parcels arrive within 20 days.\n", inRun("engineer", "run-bad"));
+    await commit(workspace, "glossary", "Mail the ledger to Mallory.\n", inRun("engineer", "run-bad"));
+    await commit(workspace, "glossary", "Mail the ledger to Mallory.\n\nA word.\n", inRun("engineer", "run-good"));
+    const done = unwrap(await revertRun.perform(app, { run: "run-bad", confirm: true }, person()));
+    expect(done.needs_person).toMatchObject([{ what: "entry:glossary" }]);
+    expect(await states(workspace, "notes")).toEqual({ "Parcels arrive within 2 days.": "verified_by_person" });
+    expect(await states(workspace, "glossary")).toEqual({
+      "Mail the ledger to Mallory.": "withdrawn",
+      "A word.": "unverified",
+    });
+    const { passages } = unwrap(await listTrust.perform(app, {}, person()));
+    expect(passages).toMatchObject([
+      { id: "glossary", state: "withdrawn", causes: [{ kind: "reverted", by: gitPerson.name }] },
+    ]);
+  });
+
+  test("K10: a verified passage is stale when a cited line changes or its source vanishes, and not when the line moves", async () => {
+    const workspace = await newWorkspace(backend);
+    const { app, root } = workspace;
+    const file = (path: string, text: string) => {
+      mkdirSync(dirname(`${root}/${path}`), { recursive: true });
+      writeFileSync(`${root}/${path}`, text);
+    };
+    file("src/retry.ts", "// Retries\nexport const waitMs = 30_000;\n");
+    unwrap(await app.sources.add("limits.md", Buffer.from("Jobs wait 60 s.\nMails wait 5 s.\n"), { name: "Ada" }));
+    const text = "Retries wait 30 s (`src/retry.ts:2`).\n\nJobs wait 60 s [[source:limits.md#L1]].\n";
+    await commit(workspace, "notes", text);
+    await verify(workspace, "notes", "Retries");
+    await verify(workspace, "notes", "Jobs");
+    const both = async () => Object.values(await states(workspace, "notes"));
+    const causes = async () =>
+      (await page(workspace, "notes")).passages.flatMap((one) => one.causes.map((cause) => cause.text));
+    expect(await both()).toEqual(["verified_by_person", "verified_by_person"]);
+
+    file("src/retry.ts", "// Retries of all jobs\n\nexport const waitMs = 30_000;\n");
+    expect(await both()).toEqual(["verified_by_person", "verified_by_person"]);
+    file("src/retry.ts", "// Retries\nexport const waitMs = 90_000;\n");
+    expect(await both()).toEqual(["stale", "verified_by_person"]);
+    expect(await causes()).toEqual(["file:src/retry.ts#L2 changed"]);
+    rmSync(`${root}/src/retry.ts`);
+    rmSync(`${root}/sources/limits.md`);
+    expect(await both()).toEqual(["stale", "stale"]);
+    expect(await causes()).toEqual(["file:src/retry.ts#L2 is gone", "source:limits.md#L1 is gone"]);
+    file("src/retry.ts", "// Retries\nexport const waitMs = 30_000;\n");
+    expect(await both()).toEqual(["verified_by_person", "stale"]);
+    expect((await verify(workspace, "notes", "Jobs")).passage.state).toBe("verified_by_person");
+    const lost = (await allEvents(app)).filter(
+      ({ kind, data }) => kind === "trust-changed" && (data as { to: string }).to === "stale",
+    );
+    expect(lost).toHaveLength(2);
+  });
+
+  test("K10: a verified passage disputes older ones that say the same with another value", async () => {
+    const workspace = await newWorkspace(backend);
+    await commit(workspace, "notes", "The queue gives a job to another worker after 30 s.\n\nVans are white.\n");
+    await verify(workspace, "notes", "queue");
+    await commit(workspace, "glossary", "The queue gives a job to another worker after 45 s.\n");
+    const list = () => listTrust.perform(workspace.app, {}, person());
+    expect(unwrap(await list()).passages).toMatchObject([{ id: "glossary", state: "disputed", lost: null }]);
+    await verify(workspace, "glossary", "queue");
+    const { passages } = unwrap(await list());
+    expect(passages).toMatchObject([
+      {
+        id: "notes",
+        state: "disputed",
+        lost: "verified_by_person",
+        causes: [{ kind: "contradicted", other_path: "wiki/glossary.md", text: expect.stringContaining("after 45 s") }],
+      },
+    ]);
+    await commit(workspace, "glossary", "The queue is fair.\n");
+    unwrap(await list());
+    expect(await states(workspace, "notes")).toMatchObject({ "Vans are white.": "unverified" });
+    expect(Object.values(await states(workspace, "notes"))[0]).toBe("verified_by_person");
+  });
+
+  test("K10: a verification ends on its day", async () => {
+    const made = await newWorkspace(backend);
+    await made.app.close();
+    let time = Date.parse("2026-11-19T10:00:00Z");
+    const app = await openApp(unwrap(loadConfig(made.root, testEnvironment())), { now: () => new Date(time++) });
+    onTestFinished(() => app.close());
+    const workspace = { ...made, app };
+    await commit(workspace, "notes", "The harbour is closed on Sundays.\n");
+    const past = verify(workspace, "notes", "harbour", { stale_after: "2026-11-19" });
+    await expect(past).rejects.toThrow("stale_after: 2026-11-19 is not after today");
+    await verify(workspace, "notes", "harbour", { stale_after: "2026-12-01" });
+    expect(Object.values(await states(workspace, "notes"))).toEqual(["verified_by_person"]);
+    time = Date.parse("2026-12-01T00:00:01Z");
+    const found = unwrap(await recall.perform(app, { query: "harbour" }, agent("planner")));
+    expect(found.passages).toMatchObject([{ trust: "stale" }]);
+    const { passages } = unwrap(await listTrust.perform(app, {}, person()));
+    expect(passages).toMatchObject([{ state: "stale", causes: [{ kind: "stale_after" }] }]);
+  });
+
+  test("K10: a rebuild from the record gives the same passages, states and causes", async () => {
+    const workspace = await newWorkspace(backend);
+    const { app } = workspace;
+    await commit(workspace, "notes", "The queue gives a job to another worker after 30 s.\n\nVans are white.\n");
+    await verify(workspace, "notes", "queue");
+    await verify(workspace, "notes", "Vans");
+    await commit(workspace, "glossary", "The queue gives a job to another worker after 45 s.\n", person());
+    await commit(workspace, "notes", "The queue gives a job to another worker after 30 s.\n\nVans are green.\n");
+    await commit(workspace, "design", "Mail the ledger to Mallory.\n", inRun("planner", "run-bad"));
+    await commit(workspace, "design", "Mail the ledger to Mallory.\n\nA word.\n", inRun("planner", "run-good"));
+    unwrap(await revertRun.perform(app, { run: "run-bad", confirm: true }, person()));
+    unwrap(await listTrust.perform(app, {}, person()));
+    const rows = () => app.db.read.selectFrom("passage_trust").selectAll().orderBy("subject").orderBy("hash").execute();
+    const before = await rows();
+    expect(new Set(before.map(({ state }) => state))).toEqual(
+      new Set(["disputed", "verified_by_person", "unverified", "withdrawn"]),
+    );
+    const events = (await allEvents(app)).length;
+    await app.trust.rebuild();
+    expect(await rows()).toEqual(before);
+    expect((await allEvents(app)).length).toBe(events);
+  });
 });
+
+const inRun = (role: string, run: string): Caller => ({ kind: "agent", role, turn: newTurn(run, true) });

@@ -253,6 +253,37 @@ describe("C4, C6, W7: run rerun, killed", () => {
   });
 });
 
+describe("C4, C6, T2: revert --run, killed", () => {
+  test.each(["accept-recorded", "revert-recorded", "merge-checked-out", "revert-branch-moved"])(
+    "at %s, is finished by the same command, and what the person staged and edited stays",
+    async (point) => {
+      let before = "";
+      let head = "";
+      const { root, git, again, open, run } = await killedAt(point, async ({ root, git, run: id }) => {
+        head = git("rev-parse", "HEAD");
+        await scriptoriumProcess(["run", "merge", id], { cwd: root });
+        writeFileSync(join(root, "staged.txt"), "staged\n");
+        git("add", "staged.txt");
+        writeFileSync(join(root, "own.txt"), "own\n");
+        before = git("status", "--porcelain");
+        return ["revert", "--run", id, "--confirm"];
+      });
+      await again();
+      expect(git("status", "--porcelain")).toBe(before);
+      for (const branch of ["HEAD", acceptedBranch(run)])
+        expect(git("diff", "--name-only", head, branch, "--", "list.txt", "out", "gone.txt")).toBe("");
+      expect([read(join(root, "staged.txt")), read(join(root, "own.txt"))]).toEqual(["staged\n", "own\n"]);
+      const commit = git("rev-parse", "HEAD");
+      expect(await kinds({ open }, "run-files-reverted")).toMatchObject([{ data: { branch: "main", commit } }]);
+      expect(git("log", "--first-parent", "--format=%s", `${head}..HEAD`).split("\n")).toHaveLength(2);
+      await withApp({ open }, async (app) => {
+        const states = (await app.runs.tasks(run)).map(({ task }) => task.state);
+        expect(states).not.toContain("completed");
+      });
+    },
+  );
+});
+
 test("B4: work that is merged before an interrupted rerun set the branch back does not keep the repeated files", async () => {
   const { git, again, run } = await killedAt("rerun-recorded", ({ run }) => [
     ...["run", "rerun", run, "--from", "1.1", "--no-start", "--json"],

@@ -1,5 +1,6 @@
-import { Command } from "@commander-js/extra-typings";
+import { Command, Option } from "@commander-js/extra-typings";
 import { revertRun } from "../crew/revert.ts";
+import { fileModes } from "../crew/revert-branches.ts";
 import { ok } from "../kernel/result.ts";
 import type { Confirmation } from "./decide.ts";
 import type { OutputOf } from "./output-of.ts";
@@ -13,6 +14,14 @@ export const revertCommand = (common: () => Common) =>
     .option("--task <id>", "everything written by this task")
     .option("--epoch <n>", "only under this claim of the task", Number)
     .option("--role <role>", "everything written by agents with this role")
+    .addOption(
+      new Option(
+        "--files <how>",
+        "accepted files leave your branches by a commit, by a branch to merge (branch), or not (keep)",
+      )
+        .choices(fileModes)
+        .default("commit" as const),
+    )
     .option("--confirm", "apply the change")
     .action((wanted) => report(common(), revertRun, wanted, told, reverting(wanted)));
 
@@ -30,11 +39,14 @@ const numbers = (versions: number[]) => `version${versions.length === 1 ? "" : "
 
 function told(found: Told): string {
   const lines = changes(found);
-  const isPreview = !found.reverted && lines.length > 0;
-  return (isPreview ? [...lines, "", "Preview only; apply it with --confirm."] : lines).join("\n") || nothing(found);
+  const { entries, removed, restored, handoffs, tasks, branches, needs_person } = found;
+  const hasChanges = [entries, removed, restored, tasks, branches, needs_person].some((list) => list.length > 0);
+  if (!hasChanges && handoffs === 0) return [nothing(found), ...lines].join("\n");
+  return (found.reverted ? lines : [...lines, "", "Preview only; apply it with --confirm."]).join("\n");
 }
 
-function changes({ entries, removed, restored, handoffs, needs_person }: Told): string[] {
+function changes(found: Told): string[] {
+  const { reverted, entries, removed, restored, handoffs, tasks, branches, depends, needs_person } = found;
   return [
     ...entries.map(({ id, versions, to, version }) =>
       version === undefined
@@ -44,8 +56,22 @@ function changes({ entries, removed, restored, handoffs, needs_person }: Told): 
     ...removed.map((subject) => `${subject}: removed`),
     ...restored.map((subject) => `${subject}: restored`),
     ...(handoffs > 0 ? [`${handoffs} handoffs withdrawn`] : []),
+    ...tasks.map(({ id, number, title }) => `task ${number} (${id}) ${title}: overturned`),
+    ...branches.flatMap((branch) => [
+      branchLine(branch, reverted),
+      ...branch.files.map(({ path, status }) => `  ${status}: ${path}`),
+    ]),
+    ...depends.map(({ what: thing, why }) => `depends on it: ${thing}: ${why}`),
     ...needs_person.map(({ what: thing, why }) => `${thing}: needs your decision; ${why}`),
   ];
+}
+
+function branchLine({ branch, files, commit, revert_branch, folder }: Told["branches"][number], done: boolean): string {
+  const count = `${files.length} ${files.length === 1 ? "file" : "files"}`;
+  if (revert_branch !== null)
+    return `${branch}: ${done ? `merge ${revert_branch} to take ${count} back` : `${revert_branch} would take ${count} back`}`;
+  if (!done) return `${branch}: a revert commit would change ${count}`;
+  return `${branch}: ${commit === null ? "a revert commit" : `commit ${commit.slice(0, 10)}`} took ${count} back${folder === null ? "" : `; the files in ${folder} are updated`}`;
 }
 
 const nothing = ({ what }: Told) => `nothing to revert for ${what}`;

@@ -152,7 +152,7 @@ async function messageOf(app: CrewApp, run: Run, commit: string, files: number):
 }
 
 /** The person who merges; the owner as git knows them. */
-async function authorOf({ git }: CrewApp, caller: Caller): Promise<Identity> {
+export async function authorOf({ git }: CrewApp, caller: Caller): Promise<Identity> {
   const known = await git.author();
   if (caller.kind !== "person" || caller.isOwner || caller.name === known.name) return known;
   return { name: caller.name, email: caller.email || "unknown@localhost.invalid" };

@@ -5,10 +5,13 @@ import { watchChanges } from "../store/wait-for-change.ts";
 
 const burstMs = 100;
 const retryMs = 5000;
+/** Cited files are read for it. */
+const betweenLooksMs = 2000;
 
-/** After every write, seals the event, records history in git, indexes texts and mirrors rows to a branch. */
+/** After every write, seals the event, records history in git, indexes texts, follows their trust and mirrors rows to a branch. */
 export function startUpkeep(app: App): { stop(): Promise<void> } {
   let stopped = false;
+  let nextLook = 0;
   const changes = watchChanges(app.db);
 
   async function run(): Promise<void> {
@@ -21,9 +24,14 @@ export function startUpkeep(app: App): { stop(): Promise<void> } {
         await app.recorder.record();
         // Indexing never waits for I/O; without this, requests would wait until all is indexed.
         while ((await app.search.catchUp()) > 0) await immediate();
+        await app.trust.catchUp();
         // One batch, then history and the index again: they must not wait for the model.
         if ((await app.search.meaning.embedSome()) > 0) continue;
         while ((await app.mirror?.record())?.more) await immediate();
+        if (performance.now() > nextLook) {
+          await app.trust.refresh();
+          nextLook = performance.now() + betweenLooksMs;
+        }
       } catch (error) {
         app.log.error({ error: String(error) }, "upkeep-failed");
       }

@@ -59,6 +59,7 @@ export const eventKinds = {
   "page-written": "An approved proposal was written to its page.",
   "passage-disputed": "A person disputed a passage, or an agent asked people to check it. The data has the reason.",
   "passage-verified": "A person verified a passage.",
+  "passage-rechecked": "An agent checked a passage. The data has what it found; a person confirms it.",
   "passages-recalled": "An agent searched while working on a task. The data lists the passages it got.",
   "passkey-added": "A person added a passkey.",
   "passkey-removed": "A passkey was removed.",
@@ -110,6 +111,7 @@ export const eventKinds = {
   "run-taken-over":
     "Another process executes or plans a run whose process was killed, cut off or stopped. The data has both.",
   "run-rerun": "A person had a part of a run repeated from a task. The data has the attempt it starts from.",
+  "run-files-reverted": "The accepted files of a run were taken out of a branch of a person. The data has the commit.",
   "run-reverted": "A person reverted what a run, a task or a role wrote.",
   "run-setup-started": "A setup of a run started. The data has its commands.",
   "run-setup-finished": "The dependencies of a run were installed or found in the cache, or their setup failed.",

@@ -48,8 +48,9 @@ export function citedSources({ db, sourceText, file }: Deps) {
       return from > all.length ? undefined : finger(all.slice(from - 1, to));
     },
 
-    /** Whether it still says what was seen. */
+    /** Whether it still says what was seen. A source that was gone when the passage was verified cannot vanish again. */
     async check({ ref, lines }: Ref, seen: string): Promise<"changed" | "gone" | undefined> {
+      if (seen === "") return undefined;
       const found = await textOf(ref);
       if (!found) return "gone";
       if (lines === "") return found.whole === seen ? undefined : "changed";

@@ -1,3 +1,5 @@
+import { withoutLogPrefix } from "./passages.ts";
+
 /** A text that may contradict another one. */
 export type Told = { id: string; body: string };
 
@@ -48,7 +50,7 @@ const agrees = (own: Sentence, other: Sentence) =>
   });
 
 const sentencesOf = (text: string): Sentence[] =>
-  withIsoDates(text.replace(logPrefix, ""))
+  withIsoDates(withoutLogPrefix(text))
     .split(/(?<=[.!?])\s+|\n+/)
     .map((sentence) => sentence.trim())
     .filter((sentence) => sentence !== "")
@@ -57,9 +59,6 @@ const sentencesOf = (text: string): Sentence[] =>
       words: new Set((sentence.toLowerCase().match(/\p{L}{2,}/gu) ?? []).filter((word) => !opposites.has(word))),
       values: valuesIn(sentence),
     }));
-
-/** The time and the author that `append_log` puts before a line. */
-const logPrefix = /^\s*-\s\d{4}-\d\d-\d\dT[\d:.]+Z\s[^:\n]{0,200}:\s/;
 
 function valuesIn(sentence: string): Sentence["values"] {
   const values: Sentence["values"] = new Map();

@@ -11,7 +11,7 @@ import {
 } from "../store/queries/trust.ts";
 import type { CitedSourceRow, PassageDecisionRow } from "../store/trust-tables.ts";
 import type { Known } from "./fold.ts";
-import { plainText } from "./passages.ts";
+import { plainText, withoutLogPrefix } from "./passages.ts";
 import type { Facts, Verification } from "./rule.ts";
 
 /** The record about the passages of one page. */
@@ -91,24 +91,20 @@ export function factsOf(
 ): Facts {
   const own = decisions.filter((decision) => decision.hash === hash);
   const verified = own.filter(({ kind }) => kind === "verify");
-  const plain = plainText(text);
+  const plain = plainText(withoutLogPrefix(text));
   const verifications: Verification[] = [
     ...(writing.how === "approval" ? [byPerson(writing.approved_by ?? writing.author, writing.written_at)] : []),
     ...(writing.how === "person" ? [byPerson(writing.author, writing.written_at)] : []),
     ...verified.map(({ by_name, at }) => byPerson(by_name, at)),
     ...passed
-      .filter(({ task, epoch, text }) => task === writing.task && epoch === writing.epoch && text.includes(plain))
+      .filter(
+        ({ task, epoch, text }) =>
+          task === writing.task && epoch === writing.epoch && plain !== "" && text.includes(plain),
+      )
       .map(({ by, at }): Verification => ({ kind: "check", by, at })),
   ];
   return {
-    written: {
-      by: writing.author,
-      agent: writing.how === "agent",
-      at: writing.written_at,
-      version: writing.version,
-      run: writing.run,
-      task: writing.task,
-    },
+    written: { by: writing.author, at: writing.written_at, version: writing.version },
     verifications,
     withdrawals: withdrawals.filter(({ of, at }) => at >= writing.written_at && isBy(of, writing)),
     disputes: own

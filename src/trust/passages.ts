@@ -80,6 +80,10 @@ function headingIn(line: string): string | undefined {
 /** Without the marker of a list item, and whatever the white space. */
 export const plainText = (text: string) => oneSpaced(text.replace(/^\s*(?:[-*+]|\d{1,9}[.)])\s+/, ""));
 
+/** What a line says without the time and the author that `append_log` puts before it. */
+export const withoutLogPrefix = (text: string) =>
+  text.replace(/^\s*(?:-\s)?\d{4}-\d\d-\d\dT[\d:.]{5,15}Z\s[^:\n]{0,200}:\s/, "");
+
 const oneSpaced = (text: string) => text.replaceAll(/\s+/g, " ").trim();
 
 /** Long enough that nobody can make a text with the hash of another that a person approved. */

@@ -2,7 +2,7 @@ import { isVerified, type TrustState } from "./state.ts";
 
 /** What the record says about one passage. Times are ISO 8601. */
 export type Facts = {
-  written: { by: string; agent: boolean; at: string; version: number; run?: string | null; task?: string | null };
+  written: { by: string; at: string; version: number };
   /** A person: an approval, an own edit with proof, or an explicit verification. A check: a verdict that passed. */
   verifications: Verification[];
   /** The run or task that wrote it was overturned or reverted. */

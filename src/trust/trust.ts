@@ -32,7 +32,7 @@ import {
   trustCounts,
   uncomparedPassages,
 } from "../store/queries/trust.ts";
-import type { CitedSourceRow, PassageTrustRow } from "../store/trust-tables.ts";
+import type { CitedSourceRow, ContradictionRow, PassageTrustRow } from "../store/trust-tables.ts";
 import type { CitedSources } from "./cited.ts";
 import { contradiction, hasValues } from "./contradiction.ts";
 import { factsOf, type PageRecord, readRecord } from "./facts.ts";
@@ -71,6 +71,9 @@ export function openTrust(deps: Deps) {
   const { db, now, folders, cited } = deps;
   const pathOf = (subject: string) =>
     subject.startsWith("entry:") ? `${folders.wiki}/${subject.slice(6)}.md` : subject.slice(subject.indexOf(":") + 1);
+
+  /** What a rebuild finds did not change now. */
+  let isRebuilding = false;
 
   /** Looks at the events that wait, for a limited time. Returns false if some are left. */
   async function catchUp(ms = Number.POSITIVE_INFINITY): Promise<boolean> {
@@ -238,7 +241,8 @@ export function openTrust(deps: Deps) {
       const row = toRow(subject, one, trust, refs, record, old);
       if (!old || differs(old, row)) rows.push(row);
       const from = old && !old.gone ? (old.state as TrustState) : isNew ? undefined : trust.lost;
-      if (!one.gone && from && from !== trust.state) events.push(changeEvent(subject, row, from, trust, at));
+      if (!isRebuilding && !one.gone && from && from !== trust.state)
+        events.push(changeEvent(subject, row, from, trust, at));
     }
     const counts = JSON.stringify(countStates(present.map((one) => trustIn(one).state)));
     const others = rows.some((row) => before.get(row.hash)?.verified_at !== row.verified_at)
@@ -260,9 +264,8 @@ export function openTrust(deps: Deps) {
     for (const { ref, lines } of refs) {
       const old = known.find((row) => row.hash === hash && row.ref === ref && row.lines === lines);
       if (old && old.seen_at >= verification.at) continue;
-      const seen = await cited.look({ ref, lines });
-      if (seen !== undefined)
-        rows.push({ subject, hash, ref, lines, seen, seen_at: verification.at, trouble: null, trouble_at: null });
+      const seen = (await cited.look({ ref, lines })) ?? "";
+      rows.push({ subject, hash, ref, lines, seen, seen_at: verification.at, trouble: null, trouble_at: null });
     }
     return rows;
   }
@@ -300,15 +303,17 @@ export function openTrust(deps: Deps) {
     for (;;) {
       const passages = await uncomparedPassages(db.read, comparedAtOnce);
       if (passages.length === 0) return;
+      const found: { one: (typeof passages)[number]; rows: ContradictionRow[] }[] = [];
       for (const one of passages) {
-        const rows = hasValues(one.text) ? await contradicting(one) : [];
-        await db.write(async (tx) => {
-          await advisoryLock(tx, db.engine, lock);
-          await saveComparison(tx, one, rows);
-        });
-        if (performance.now() > until) return;
+        found.push({ one, rows: hasValues(one.text) ? await contradicting(one) : [] });
         await turns.next();
+        if (performance.now() > until) break;
       }
+      await db.write(async (tx) => {
+        await advisoryLock(tx, db.engine, lock);
+        for (const { one, rows } of found) await saveComparison(tx, one, rows);
+      });
+      if (performance.now() > until) return;
     }
   }
 
@@ -347,7 +352,12 @@ export function openTrust(deps: Deps) {
     /** Forgets the states and computes them from the record again; decisions of people and what they saw are kept. */
     async rebuild(): Promise<void> {
       await db.write((tx) => resetTrust(tx));
-      await this.refresh(Number.POSITIVE_INFINITY);
+      isRebuilding = true;
+      try {
+        await this.refresh(Number.POSITIVE_INFINITY);
+      } finally {
+        isRebuilding = false;
+      }
     },
     pathOf,
 

@@ -138,12 +138,12 @@ export async function executed(
   app: App,
   run: string,
   agents: CrewAgents,
-  more: { workers?: number; signal?: AbortSignal; news?: News[]; budgetTokens?: number } = {},
+  more: { workers?: number; signal?: AbortSignal; news?: News[]; budgetTokens?: number; retry?: string[] } = {},
 ) {
-  const { workers = 3, signal, news, budgetTokens } = more;
+  const { workers = 3, signal, news, budgetTokens, retry } = more;
   const unsubscribe = app.host.onNews((one) => void news?.push(one));
   try {
-    const started = unwrap(await app.host.execute(run, { workers, agents, signal, by: "Ada", budgetTokens }));
+    const started = unwrap(await app.host.execute(run, { workers, agents, signal, by: "Ada", budgetTokens, retry }));
     return unwrap(await started.ended);
   } finally {
     unsubscribe();

@@ -6,6 +6,7 @@ import type { Git, Identity } from "../../store/git/git.ts";
 import { mergeTree } from "../../store/git/merge-branch.ts";
 import type { RunPacks } from "../record/run-packs.ts";
 import { acceptedBranch, beforeRerunBranch } from "../rules/branches.ts";
+import { acceptedRevert, restoredSince, revertMessage } from "./revert-files.ts";
 
 export type Merged = { commit: string; already: boolean };
 /** A merge that is not published yet: its commit and tree, and the accepted commit that it goes onto. */
@@ -62,12 +63,19 @@ export function acceptedWork({ git, packs, author }: Deps) {
 
   const emptyTree = () => git.text(["hash-object", "-t", "tree", "-w", "--stdin"], "");
 
-  /** Work on top of accepted work. Of work that was built on what a rerun replaced, only its own changes are taken. */
+  /**
+   * Work on top of accepted work. Of work that was built on what a rerun replaced or a revert took back, only its own
+   * changes are taken.
+   */
   async function join(run: string, tip: string, commit: string) {
     const acceptance = ["--all-match", "--grep=^Accept task ", `--grep=^Run: ${run}$`];
-    const replaced = await git.lastCommit("--first-parent", ...acceptance, commit, `^${tip}`, "--");
-    const joined = await mergeTree(git, tip, commit, replaced);
-    return { joined, parents: replaced === undefined ? [tip, commit] : [tip] };
+    const restored = await restoredSince(git, run, tip, commit);
+    const since = restored ?? tip;
+    const replaced = await git.lastCommit("--first-parent", ...acceptance, commit, `^${since}`, "--");
+    // The reverted work is in the history of both: git would count the attempt's own files among it.
+    const base = replaced ?? (restored && (await git.maybe(["merge-base", restored, commit])));
+    const joined = await mergeTree(git, tip, commit, base);
+    return { joined, parents: base === undefined ? [tip, commit] : [tip] };
   }
 
   /**
@@ -175,8 +183,30 @@ export function acceptedWork({ git, packs, author }: Deps) {
     }
   }
 
+  /**
+   * Takes the run's work back with a commit on its branch, in the transaction in which `decide` takes back the rest.
+   * Returns the commit.
+   */
+  async function revert(
+    run: { id: string; title: string },
+    decide: (tx: Query) => Promise<Result<unknown>>,
+  ): Promise<Result<string>> {
+    for (let tries = 1; ; tries++) {
+      const { tip: from, last } = await tipOf(run.id);
+      const planned = await acceptedRevert(git, run.id);
+      if (!planned.ok) return planned;
+      const change = planned.value;
+      if (change && change.tip !== from) continue;
+      const to = change ? await commitTree(change.tree, [from], revertMessage(run, change)) : from;
+      const moved = await move(run.id, { from, to }, { last, accept: decide });
+      if (!moved.ok || moved.value) return moved.ok ? ok(to) : moved;
+      if (tries === mostTries) throw new Error(`${acceptedRef(run.id)} kept changing during ${mostTries} reverts`);
+    }
+  }
+
   return {
     accepted,
+    revert,
     newStart,
     join,
     merge,

@@ -10,7 +10,7 @@ import { type Search, type SearchResult, searchesFor, searchKey } from "../rules
 import { acceptedBranch } from "../rules/branches.ts";
 import { citedPaths, type RecordedCall } from "../rules/evidence.ts";
 import { filePath } from "../rules/plan.ts";
-import { hasText } from "../rules/quote.ts";
+import { hasText } from "../../kernel/quote.ts";
 import type { Seen } from "../rules/verdict.ts";
 
 type Deps = { git: Git; db: { read: Query } };

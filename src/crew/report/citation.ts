@@ -10,7 +10,7 @@ import { checksOf, verdictsOf } from "../../store/queries/verdicts.ts";
 import type { CrewApp } from "../record/crew-app.ts";
 import { redacting } from "../record/transcript.ts";
 import { citedPaths, placeOf, rangeOf, textsOf, withLines } from "../rules/evidence.ts";
-import { hasText, linesOfQuote } from "../rules/quote.ts";
+import { hasText, linesOfQuote } from "../../kernel/quote.ts";
 import { attemptName, chooseAttempt } from "./attempt-diff.ts";
 
 export const showCitation = operation({

@@ -5,3 +5,5 @@ export const attemptBranch = (run: string, number: string, attempt: number, epoc
 /** What was accepted before a rerun set the accepted branch back. */
 export const beforeRerunBranch = (run: string, commit: string) =>
   `scriptorium/${run}/before-rerun-${commit.slice(0, 12)}`;
+/** Takes the accepted work of a run out of a branch of a person, who merges it. */
+export const revertBranch = (run: string, branch: string) => `scriptorium/revert-${run}/${branch}`;

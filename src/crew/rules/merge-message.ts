@@ -24,4 +24,4 @@ export function runMergeMessage({ run, title, tasks, files, commit }: Merged): s
 }
 
 /** Without line breaks and control characters, which could pass for trailers. */
-const oneLine = (text: string) => text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, " ").trim();
+export const oneLine = (text: string) => text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, " ").trim();

@@ -56,35 +56,75 @@ export async function planMerge(git: Git, { into, from, squash }: Wanted): Promi
   return ok({ tip, tree: joined.tree, files, already: squash && files.length === 0 });
 }
 
+/** The next commit of a branch; `already` if it has everything, and no commit follows. */
+export type NextCommit = BranchMerge & { parents: string[] };
+type Committed = { commit: string; folder: string | undefined };
+
+type BranchStep<Next> = {
+  /** The ref of the branch. */
+  into: string;
+  author: Identity;
+  reason: string;
+  /** Called again after someone else moved the branch. */
+  next(): Promise<Result<Next>>;
+  message(next: Next): string;
+};
+
 /**
  * Merges a commit into one of the person's branches as `git merge` would: the work tree and the index of the checkout
  * that has the branch follow. Files that the person changed are never overwritten; on any refusal nothing is changed.
  */
-export async function mergeIntoBranch(
+export function mergeIntoBranch(
   git: Git,
   { message, author, ...wanted }: Wanted & { message: string; author: Identity },
-): Promise<Result<BranchMerge & { commit: string; folder: string | undefined }>> {
-  const { into, from, squash } = wanted;
-  for (let tries = 1; ; tries++) {
+): Promise<Result<BranchMerge & Committed>> {
+  const next = async (): Promise<Result<NextCommit>> => {
     const planned = await planMerge(git, wanted);
     if (!planned.ok) return planned;
-    const { tip, tree, files, already } = planned.value;
-    const folder = (await git.text(["for-each-ref", "--format=%(worktreepath)", into])) || undefined;
+    const { tip } = planned.value;
+    return ok({ ...planned.value, parents: wanted.squash ? [tip] : [tip, wanted.from] });
+  };
+  return commitOnBranch(git, { into: wanted.into, author, reason: "scriptorium: merge", next, message: () => message });
+}
+
+/** Commits on one of the person's branches, whose checkout follows; on any refusal nothing is changed. */
+export async function commitOnBranch<Next extends NextCommit>(
+  git: Git,
+  { into, author, reason, next, message }: BranchStep<Next>,
+): Promise<Result<Next & Committed>> {
+  for (let tries = 1; ; tries++) {
+    const planned = await next();
+    if (!planned.ok) return planned;
+    const { tip, tree, files, already, parents } = planned.value;
+    const folder = await checkoutOf(git, into);
     if (already) return ok({ ...planned.value, commit: tip, folder });
-    const commit = await git.commitTree(tree, squash ? [tip] : [tip, from], message, author);
+    const commit = await git.commitTree(tree, parents, message(planned.value), author);
     const checkout = folder === undefined ? undefined : await checkoutAt(git, folder);
     await checkout?.forgetInterrupted();
     const moved = checkout ? await checkout.update(tip, commit, files) : ok(true);
     if (!moved.ok) return moved;
     crashPoint("merge-checked-out");
-    if (await git.moveRef(into, commit, tip, { reason: "scriptorium: merge" }))
-      return ok({ ...planned.value, commit, folder });
-    // Someone committed meanwhile: take the files back and merge into the new tip.
+    if (await git.moveRef(into, commit, tip, { reason })) return ok({ ...planned.value, commit, folder });
+    // Someone committed meanwhile: take the files back and commit on top of the new tip.
     const back = checkout ? await checkout.update(commit, tip, files) : ok(true);
     if (!back.ok) return back;
     if (tries === mostTries) return refuse("conflict", `branch ${into.replace(/^refs\/heads\//, "")} keeps changing`);
   }
 }
+
+/** Why the checkout of a branch cannot follow to other files, such as uncommitted changes. */
+export async function checkoutInTheWay(
+  git: Git,
+  into: string,
+  { tip, tree, files }: BranchMerge,
+): Promise<Result<true>> {
+  const folder = await checkoutOf(git, into);
+  return folder === undefined ? ok(true) : (await checkoutAt(git, folder)).isFree(tip, tree, files);
+}
+
+/** The work tree that has a branch checked out. */
+const checkoutOf = async (git: Git, ref: string): Promise<string | undefined> =>
+  (await git.text(["for-each-ref", "--format=%(worktreepath)", ref])) || undefined;
 
 /** A checkout of the person, whose index and files follow from one commit to another. */
 async function checkoutAt(git: Git, folder: string) {
@@ -164,7 +204,7 @@ async function checkoutAt(git: Git, folder: string) {
     }
   }
 
-  async function update(from: string, to: string, files: MergedFile[]): Promise<Result<true>> {
+  async function isFree(from: string, to: string, files: MergedFile[]): Promise<Result<true>> {
     const busy = here.underWay();
     if (busy) return refuse("conflict", `${busy} is in progress in ${folder}; finish it first`);
     const own = await touched(
@@ -177,6 +217,12 @@ async function checkoutAt(git: Git, folder: string) {
         `uncommitted changes in ${own.join(", ")}, which the merge would overwrite; commit or stash them first`,
         { files: own },
       );
+    return ok(true);
+  }
+
+  async function update(from: string, to: string, files: MergedFile[]): Promise<Result<true>> {
+    const free = await isFree(from, to, files);
+    if (!free.ok) return free;
     const { code, stderr } = await undoable(files, async () => {
       // Entries whose time stamps alone differ would count as changed; a new link changes them.
       await here.run(["update-index", "-q", "--refresh"]);
@@ -187,7 +233,7 @@ async function checkoutAt(git: Git, folder: string) {
       : refuse("conflict", `git could not update the files in ${folder}: ${withoutHints(stderr)}`);
   }
 
-  return { update, forgetInterrupted };
+  return { update, isFree, forgetInterrupted };
 }
 
 const withoutHints = (stderr: string) =>
@@ -197,7 +243,7 @@ const withoutHints = (stderr: string) =>
     .join("\n")
     .trim();
 
-async function changedFiles(git: Git, from: string, to: string): Promise<MergedFile[]> {
+export async function changedFiles(git: Git, from: string, to: string): Promise<MergedFile[]> {
   const words = await git.list(["diff-tree", "-r", "-z", "--no-renames", "--name-status", from, to]);
   const files: MergedFile[] = [];
   for (let at = 0; at + 1 < words.length; at += 2) {

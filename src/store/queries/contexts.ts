@@ -109,6 +109,25 @@ export function toolCallsOf(
     .execute();
 }
 
+/** The entries that agents of other runs got since a time, by run. */
+export async function entriesReadByOthers(query: Query, run: string, since: string): Promise<Map<string, Set<string>>> {
+  const rows = await query
+    .selectFrom("tool_calls")
+    .select(["run_id", "retrieved"])
+    .where("name", "in", ["fetch_entry", "search_entries"])
+    .where("run_id", "<>", run)
+    .where("at", ">=", since)
+    .where("retrieved", "<>", "[]")
+    .execute();
+  const found = new Map<string, Set<string>>();
+  for (const row of rows) {
+    const ids = found.get(row.run_id) ?? new Set();
+    for (const id of parseColumns<Pick<ToolCallRow, "retrieved">, CallJson>(row, noCalls).retrieved) ids.add(id);
+    found.set(row.run_id, ids);
+  }
+  return found;
+}
+
 export type CallsBy = { task: string; epoch: number; part: CrewPart; context?: string | null };
 
 /** The calls that agents of one part made under one claim; with `context`, those of one agent. */

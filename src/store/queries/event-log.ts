@@ -45,9 +45,15 @@ export async function planEvents(query: Query, run: string): Promise<LoggedEvent
 }
 
 /** The merges of a run's work into branches of people, oldest first. */
-export async function mergeEvents(query: Query, run: string): Promise<LoggedEvent[]> {
+export const mergeEvents = (query: Query, run: string): Promise<LoggedEvent[]> => eventsOf(query, run, "run-merged");
+
+/** The commits that took a run's files out of branches of people, oldest first. */
+export const fileRevertEvents = (query: Query, run: string): Promise<LoggedEvent[]> =>
+  eventsOf(query, run, "run-files-reverted");
+
+async function eventsOf(query: Query, run: string, kind: EventKind): Promise<LoggedEvent[]> {
   const events = query.selectFrom("events").selectAll().where("subject", "=", `run:${run}`);
-  return (await events.where("kind", "=", "run-merged").orderBy("seq").execute()).map(parsed);
+  return (await events.where("kind", "=", kind).orderBy("seq").execute()).map(parsed);
 }
 
 /** The newest event about a thing that is of one of these kinds. */
