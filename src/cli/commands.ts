@@ -15,6 +15,7 @@ const makers: Record<string, () => Promise<MakeCommand>> = {
   serve: async () => (await import("./serve.ts")).serveCommand,
   mcp: async () => (await import("./serve.ts")).mcpCommand,
   hook: async () => (await import("./hook.ts")).hookCommand,
+  retention: async () => (await import("./workspace.ts")).retentionCommand,
   status: async () => (await import("./workspace.ts")).statusCommand,
   doctor: async () => (await import("./doctor.ts")).doctorCommand,
   entry: async () => (await import("./entry.ts")).entryCommand,
