@@ -59,6 +59,7 @@ const doctor = () => import("./doctor/doctor.ts");
 const doctorAcknowledge = () => import("./doctor/acknowledge.ts");
 const doctorRepair = () => import("./doctor/fix.ts");
 const doctorSizes = () => import("./doctor/sizes.ts");
+const doctorRetention = () => import("./doctor/retention.ts");
 const doctorStatus = () => import("./doctor/status.ts");
 
 /**
@@ -240,6 +241,7 @@ export const loaders = {
   test_agent: pick(setupAgent, "testAgent"),
   status: pick(doctorStatus, "status"),
   show_sizes: pick(doctorSizes, "showSizes"),
+  apply_retention: pick(doctorRetention, "applyRetention"),
   doctor: pick(doctor, "doctor"),
   doctor_fix: pick(doctorRepair, "doctorFix"),
   acknowledge_finding: pick(doctorAcknowledge, "acknowledgeFinding"),

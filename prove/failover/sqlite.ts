@@ -1,24 +1,25 @@
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { openConnection } from "../../src/store/sqlite/connection.ts";
-import { answerOf, run, succeed, versionFormat } from "../support/commands.ts";
+import { succeed, versionFormat } from "../support/commands.ts";
 import type { Context } from "../support/proof.ts";
 import type { Effect } from "./history.ts";
 import { marksIn } from "./state.ts";
 
 /** Reads a workspace of files: events from the database, texts from git, and lines from the log as it lies on disk. */
 export function openFileHistory(context: Context, root: string) {
+  async function query<T extends object>(sql: string): Promise<T[]> {
+    const connection = openConnection(join(root, ".scriptorium/scriptorium.db"), 5000);
+    try {
+      return connection.prepare(sql).all([]) as T[];
+    } finally {
+      connection.close();
+    }
+  }
   return {
-    async query<T extends object>(sql: string): Promise<T[]> {
-      const connection = openConnection(join(root, ".scriptorium/scriptorium.db"), 5000);
-      try {
-        return connection.prepare(sql).all([]) as T[];
-      } finally {
-        connection.close();
-      }
-    },
+    query,
     async texts(): Promise<Effect[]> {
-      await untilRecorded(context, root);
+      await untilRecorded(query);
       const format = `--format=%x01${versionFormat}`;
       const log = await succeed(context, "git", ["log", "-p", "--no-color", format, "refs/scriptorium/history"], {
         cwd: root,
@@ -34,12 +35,10 @@ export function openFileHistory(context: Context, root: string) {
   };
 }
 
-/** Git may lag behind an acknowledgement; doctor says when it has every version. */
-async function untilRecorded(context: Context, root: string): Promise<void> {
-  for (let n = 0; n < 20; n++) {
-    const { stdout } = await run(context, "scriptorium", ["doctor", "--json"], { cwd: root });
-    const findings = (answerOf(stdout)?.findings ?? []) as { check: string; message: string }[];
-    if (findings.find(({ check }) => check === "history")?.message === "every version is in git") return;
-    await sleep(250);
+/** Git may lag behind an acknowledgement. */
+async function untilRecorded(query: (sql: string) => Promise<object[]>): Promise<void> {
+  for (let n = 0; n < 400; n++) {
+    if ((await query("SELECT 1 FROM git_queue WHERE in_history = 0 LIMIT 1")).length === 0) return;
+    await sleep(50);
   }
 }

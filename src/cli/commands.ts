@@ -51,6 +51,7 @@ const groups: Record<string, Record<string, () => Promise<MakeCommand>>> = {
     doctor: async () => (await import("./doctor.ts")).doctorCommand,
   },
   Storage: {
+    retention: async () => (await import("./workspace.ts")).retentionCommand,
     store: async () => (await import("./store.ts")).storeCommand,
     backup: async () => (await import("./backup.ts")).backupCommand,
     restore: async () => (await import("./backup.ts")).restoreCommand,

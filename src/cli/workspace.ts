@@ -1,4 +1,5 @@
 import { Command } from "@commander-js/extra-typings";
+import { applyRetention } from "../doctor/retention.ts";
 import { showSizes } from "../doctor/sizes.ts";
 import { status } from "../doctor/status.ts";
 import { type Common, report } from "./session.ts";
@@ -30,6 +31,22 @@ const reportSizes = (common: Common) =>
   report(common, showSizes, {}, ({ database, git, folders }) =>
     [...rowsOf("database", database), ...rowsOf("git", git), ...rowsOf(".scriptorium", folders)].join("\n"),
   );
+
+export const retentionCommand = (common: () => Common) =>
+  new Command("retention")
+    .description(applyRetention.summary)
+    .option("--dry-run", "only show what would be packed and deleted")
+    .action(({ dryRun }) =>
+      report(common(), applyRetention, { dry_run: dryRun }, (r) => {
+        const does = (done: string, would: string) => (r.applied ? done : would);
+        return [
+          `${plural(r.archived_events, "event")} ${does("archived", "to archive")}`,
+          `${plural(r.deleted_logs, "log")} of agents ${does("deleted", "to delete")}, ${bytesText(r.log_bytes)}`,
+          `${plural(r.cleaned_runs.length, "run")} ${does("cleaned", "to clean")}`,
+          r.git_maintained ? `git ${does("packed its objects", "would pack its objects")}` : "git needs no maintenance",
+        ].join("\n");
+      }),
+    );
 
 const rowsOf = (head: string, parts: { name: string; bytes: number }[]) => [
   `${head}: ${bytesText(parts.reduce((sum, { bytes }) => sum + bytes, 0))}`,

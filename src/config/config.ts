@@ -127,6 +127,20 @@ const postgresqlBlock = z
   })
   .prefault({});
 
+const days = z.int().min(1).max(36_500).optional();
+
+const retentionBlock = z
+  .strictObject({
+    events_days: days.describe(
+      "Pack events that are older into archives of the database, where everything that reads the log goes on reading. Left out: never",
+    ),
+    logs_days: days.describe("Delete logs of agents that are older. Left out: never"),
+    runs_days: days.describe(
+      "Delete checkouts, branches and git packs of completed and cancelled runs that ended before, as `run clean` does. Accepted work that is not merged stays. Left out: never",
+    ),
+  })
+  .default({});
+
 const searchKeys = z.strictObject({
   embeddings: z
     .strictObject({
@@ -193,6 +207,7 @@ export const configFile = z.strictObject({
     .default([])
     .describe("Readers that pages can be rewritten for. A page can define its own in its frontmatter"),
   session: sessionBlock.describe("Interactive agents: their role, and what hooks add to their sessions"),
+  retention: retentionBlock.describe("What a server packs or deletes once an hour"),
   search: searchKeys.default({}).describe("Search by meaning"),
   approvals: z
     .enum(["recorded", "signed"], { error: "expected recorded or signed" })
@@ -230,6 +245,8 @@ export type Config = {
   /** The personas of all pages. */
   personas: PersonaDefinition[];
   session: SessionConfig;
+  /** In days; what is undefined stays for ever. */
+  retention: z.infer<typeof retentionBlock>;
   /** An embedding server, instead of a local model. */
   embeddings: { url: string; model: string; key: string | undefined } | undefined;
   /** The folder of the local model, shared by all workspaces of this person. */
@@ -323,6 +340,7 @@ export function loadConfig(root: string, env: Environment): Result<Config> {
     agent: value.agent && agentFrom(value.agent, root, stateFolder),
     personas: value.personas,
     session: value.session,
+    retention: value.retention,
     embeddings: value.search.embeddings && { ...value.search.embeddings, key: env.SCRIPTORIUM_EMBEDDINGS_KEY },
     modelFolder: modelFolderOf(env),
     approvals: value.approvals,

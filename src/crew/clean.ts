@@ -64,6 +64,20 @@ export const cleanRuns = operation({
   },
 });
 
+/** Cleans the completed and cancelled runs that ended before a time, as far as this machine has something of them. */
+export async function cleanEnded(app: CrewApp, before: string, { dryRun }: { dryRun: boolean }): Promise<string[]> {
+  const runs = await runsIn(app.db.read, ["completed", "cancelled"]);
+  const cleaned: string[] = [];
+  for (const { id, ended_at } of runs) {
+    if (ended_at === null || ended_at >= before) continue;
+    const found = await leftovers(app, id, false);
+    if (found.branches.length + found.checkouts.length + found.stored === 0) continue;
+    if (!dryRun) await remove(app, found, "retention");
+    cleaned.push(id);
+  }
+  return cleaned;
+}
+
 /** A failed run can be resumed from its attempts: it is cleaned only when a person names it. */
 async function cleanable({ db }: CrewApp): Promise<Result<string[]>> {
   return ok((await runsIn(db.read, ["completed", "cancelled"])).map(({ id }) => id));

@@ -1,5 +1,6 @@
-import { setImmediate as immediate } from "node:timers/promises";
+import { setImmediate as immediate, setTimeout as sleep } from "node:timers/promises";
 import type { App } from "../app.ts";
+import { applyPolicy } from "../doctor/retention.ts";
 import { sealEvents } from "../store/event-chain.ts";
 import { watchChanges } from "../store/wait-for-change.ts";
 
@@ -7,6 +8,9 @@ const burstMs = 100;
 const retryMs = 5000;
 /** Cited files are read for it. */
 const betweenLooksMs = 2000;
+/** Git's maintenance may take longer, and goes on by itself. */
+const stopMs = 2000;
+const retentionMs = 60 * 60_000;
 
 /** After every write, seals the event, records history in git, indexes texts, follows their trust and mirrors rows to a branch. */
 export function startUpkeep(app: App): { stop(): Promise<void> } {
@@ -41,12 +45,25 @@ export function startUpkeep(app: App): { stop(): Promise<void> } {
     }
   }
 
+  /** Beside the rest: archives and git's maintenance take minutes, and nothing waits for them. */
+  let cleaning: Promise<unknown> = Promise.resolve();
+  const clean = () => {
+    cleaning = applyPolicy(app, { dryRun: false, isStopped: () => stopped }).catch((error: unknown) =>
+      app.log.error({ error: String(error) }, "retention-failed"),
+    );
+  };
+  const timer = setInterval(clean, retentionMs);
+  timer.unref();
+  clean();
+
   const running = run();
   return {
     async stop() {
       stopped = true;
       changes.close();
+      clearInterval(timer);
       await running;
+      await Promise.race([cleaning, sleep(stopMs, undefined, { ref: false })]);
     },
   };
 }

@@ -1,8 +1,9 @@
-import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
+import { type Chained, chainedHash } from "./chained-hash.ts";
 import type { Database, Query } from "./database.ts";
 import { crashPoint } from "./disk/crash.ts";
 import { outsideCalls } from "./idempotency.ts";
+import { archiveAfter, archivedLink } from "./queries/event-archives.ts";
 import {
   type Gap,
   gaps,
@@ -71,8 +72,9 @@ export type BrokenLink = {
    * `event_missing`: the event of this position was deleted. `link_missing`: the position itself was.
    * `hash_differs`: the event, its place or an earlier link was changed. `head_missing`: the log ends before this
    * position, which was recorded elsewhere. `head_differs`: it has another hash than was recorded elsewhere.
+   * `archive_differs`: an event of the archive that begins here was changed.
    */
-  what: "event_missing" | "link_missing" | "hash_differs" | "head_missing" | "head_differs";
+  what: "event_missing" | "link_missing" | "hash_differs" | "head_missing" | "head_differs" | "archive_differs";
   /** The hash that is stored, or was recorded elsewhere; null if there is none. */
   expected: string | null;
   /** The hash of what the database has; null if there is nothing. */
@@ -86,50 +88,63 @@ export type BrokenLink = {
 export async function verifyChain(
   db: Database,
   recorded: ChainHead[] = [],
-): Promise<{ head: ChainHead | undefined; broken: BrokenLink | undefined }> {
+): Promise<{ head: ChainHead | undefined; broken: BrokenLink | undefined; archived: number }> {
   await sealEvents(db);
   const elsewhere = await firstUnprovedHead(db.read, recorded);
   const lowest = (broken: BrokenLink) => (elsewhere && elsewhere.position < broken.position ? elsewhere : broken);
   let head: ChainHead | undefined;
+  let archived = 0;
+  const found = (broken: BrokenLink | undefined) => ({ head, broken, archived });
   for (;;) {
     const links = await linksAfter(db.read, { position: head?.position ?? 0, limit: sealedAtOnce });
+    // Read after the links: what is archived meanwhile is found here.
+    const next = links[0]?.position === (head?.position ?? 0) + 1 ? undefined : await archivedPart(db.read, head);
+    if (next) {
+      if (next.hash !== next.expected) {
+        const { position, hash, expected } = next;
+        return found(lowest({ position, what: "archive_differs", expected, found: hash }));
+      }
+      archived = next.last;
+      head = { position: next.last, hash: next.hash };
+      continue;
+    }
     for (const link of links) {
       const position = (head?.position ?? 0) + 1;
       if (link.position !== position)
-        return { head, broken: lowest({ position, what: "link_missing", expected: null, found: null }) };
-      if (!hasEvent(link))
-        return { head, broken: lowest({ position, what: "event_missing", expected: link.hash, found: null }) };
-      const found = chainedHash(head?.hash, position, link);
-      if (found !== link.hash)
-        return { head, broken: lowest({ position, what: "hash_differs", expected: link.hash, found }) };
+        return found(lowest({ position, what: "link_missing", expected: null, found: null }));
+      if (!hasEvent(link)) return found(lowest({ position, what: "event_missing", expected: link.hash, found: null }));
+      const hash = chainedHash(head?.hash, position, link);
+      if (hash !== link.hash)
+        return found(lowest({ position, what: "hash_differs", expected: link.hash, found: hash }));
       head = { position, hash: link.hash };
     }
-    if (links.length < sealedAtOnce) return { head, broken: elsewhere };
+    if (links.length < sealedAtOnce) return found(elsewhere);
   }
+}
+
+/** The archive that goes on after a position, with the hash of its last event as it is and as it should be. */
+async function archivedPart(query: Query, head: ChainHead | undefined) {
+  const position = (head?.position ?? 0) + 1;
+  const next = await archiveAfter(query, position - 1);
+  if (next?.archive.first !== position) return undefined;
+  let hash = head?.hash;
+  for (const event of next.events) hash = chainedHash(hash, event.position, event);
+  const { last, hash: expected } = next.archive;
+  const isWhole = next.events.at(-1)?.position === last;
+  return { position, last, expected, hash: isWhole ? (hash ?? "") : "" };
 }
 
 async function firstUnprovedHead(query: Query, recorded: ChainHead[]): Promise<BrokenLink | undefined> {
   for (const { position, hash } of [...recorded].sort((a, b) => a.position - b.position)) {
-    const found = (await linkAt(query, position))?.hash ?? null;
+    const link = (await linkAt(query, position)) ?? (await archivedLink(query, { position }));
+    const found = link?.hash ?? null;
     if (found !== hash)
       return { position, what: found === null ? "head_missing" : "head_differs", expected: hash, found };
   }
   return undefined;
 }
 
-type Chained = { at: string; actor: string; kind: string; subject: string; data: string };
-
 const hasEvent = (link: LinkedEvent): link is LinkedEvent & Chained => link.at !== null;
-
-const beforeFirst = "0".repeat(64);
-
-/** Each part with its length in bytes, so that no two events have the same form. Migration 0009 has it in SQL. */
-function chainedHash(before: string | undefined, position: number, event: Chained): string {
-  const { at, actor, kind, subject, data } = event;
-  const parts = [before ?? beforeFirst, String(position), at, actor, kind, subject, data];
-  const text = parts.map((part) => `${Buffer.byteLength(part)}:${part},`).join("");
-  return createHash("sha256").update(text).digest("hex");
-}
 
 /** Callers during a run share the next run: the present one may have begun before what they want was committed. */
 function openSealer(db: Database): () => Promise<void> {

@@ -8,6 +8,7 @@ import type { Database, Query } from "./database.ts";
 import { chainHead, sealEvents } from "./event-chain.ts";
 import { parseJsonOr } from "./json.ts";
 import { prepared, withAll, withEach } from "./prepared.ts";
+import { archivedAfter } from "./queries/event-archives.ts";
 import { sealedAfter } from "./queries/event-chain.ts";
 import type { EventRow } from "./tables.ts";
 
@@ -69,15 +70,22 @@ const insertEvent = prepared<WrittenEvent, unknown>((query, slot) =>
 /** Sealed events after a cursor, in the order of their positions; from the first event without a cursor. */
 export async function eventsAfter(db: Database, cursor: string | undefined, limit: number): Promise<Event[]> {
   await sealEvents(db);
-  const rows = await sealedAfter(db.read, { position: positionOf(cursor ?? "0"), limit });
-  return rows.map(({ position, at, actor, kind, subject, data }) => ({
-    id: String(position),
-    at,
-    actor,
-    kind,
-    subject,
-    data: parseJsonOr(data, {}),
-  }));
+  const position = positionOf(cursor ?? "0");
+  const rows = await sealedAfter(db.read, { position, limit });
+  // Positions have no gaps, and the newest event is never archived.
+  const isWhole = rows.length === 0 || Number(rows[0]?.position) === position + 1;
+  const archived = isWhole ? [] : await archivedAfter(db.read, position, limit);
+  const from = archived.at(-1)?.position ?? 0;
+  return [...archived, ...rows.filter((row) => Number(row.position) > from)]
+    .slice(0, limit)
+    .map(({ position, at, actor, kind, subject, data }) => ({
+      id: String(position),
+      at,
+      actor,
+      kind,
+      subject,
+      data: parseJsonOr(data, {}),
+    }));
 }
 
 /** The cursor of the newest event, for a reader that wants only new ones. */

@@ -10,6 +10,8 @@ export interface Tables extends CrewTables, TrustTables {
   event_chain: { position: number; seq: number; hash: string };
   /** PostgreSQL only. */
   event_gaps: { first: number; last: number; holders: string };
+  event_archives: EventArchiveRow;
+  event_archive_subjects: { subject: string; first: number };
   idempotency: IdempotencyRow;
   entries: EntryRow;
   entry_versions: EntryVersionRow;
@@ -59,6 +61,17 @@ export interface Tables extends CrewTables, TrustTables {
   read_marks: ReadMarkRow;
   page_texts: { blob: string; text: string };
   acknowledged_findings: AcknowledgedFindingRow;
+}
+
+export interface EventArchiveRow {
+  first: number;
+  last: number;
+  min_seq: number;
+  max_seq: number;
+  hash_before: string | null;
+  hash: string;
+  kinds: string;
+  content: Buffer;
 }
 
 export interface EventRow {

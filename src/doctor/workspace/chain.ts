@@ -14,6 +14,7 @@ const says: Record<BrokenLink["what"], string> = {
   link_missing: "is missing, with its place in the order",
   hash_differs: "was changed, moved or inserted",
   head_missing: "is gone, and all after it; git recorded it",
+  archive_differs: "or one of those archived with it was changed",
   head_differs: "is another one than git recorded; the log up to it was rewritten",
 };
 
@@ -23,9 +24,9 @@ export async function checkChain({ db }: CrewApp, commits: RecordedVersion[]): P
   const heads = headsIn(commits, await versionsBefore(db));
   const newest = heads.at(-1);
   // A head proves all events before it. The others only help to find the first one that differs.
-  let { head, broken } = await verifyChain(db, newest ? [newest] : []);
+  let { head, broken, archived } = await verifyChain(db, newest ? [newest] : []);
   if (broken?.what === "head_differs" || broken?.what === "head_missing")
-    ({ head, broken } = await verifyChain(db, heads));
+    ({ head, broken, archived } = await verifyChain(db, heads));
   const strays = await strayEvents(db.read, 20);
   const found = strays.map(({ seq, kind, subject, at }) =>
     problem(`event ${kind} of ${subject} (${at}) was inserted into the log later`, fix, {
@@ -41,8 +42,9 @@ export async function checkChain({ db }: CrewApp, commits: RecordedVersion[]): P
     const about = { kind: `chain-${what.replaceAll("_", "-")}`, subject: `event:${position}`, evidence };
     found.unshift(problem(`event ${position} ${says[what]}${since}`, fix, about));
   }
+  const packed = archived > 0 ? `, ${archived} of them archived` : "";
   const proof = newest ? `, ${newest.position} of them recorded in git` : "";
-  return found.length > 0 ? found : [ok(`${head?.position ?? 0} events are chained${proof}`)];
+  return found.length > 0 ? found : [ok(`${head?.position ?? 0} events are chained${packed}${proof}`)];
 }
 
 /** The versions in git that are older than this database: their commits name the events of another one. */

@@ -149,6 +149,7 @@ const commands: Record<string, string[]> = {
   "pack-objects": [],
   "read-tree": [],
   reset: [],
+  gc: [],
   "rev-list": [],
   "rev-parse": [],
   rm: [],

@@ -2,6 +2,7 @@ import { sql } from "kysely";
 import type { Database, Query } from "../database.ts";
 import { parseJsonOr } from "../json.ts";
 import { among, listOf } from "../lists.ts";
+import { archivedOf } from "./event-archives.ts";
 
 export type ActivityEvent = {
   position: number;
@@ -37,11 +38,27 @@ export async function activityBefore(
     // By subject there is an index; anything else is a walk down the log, which has to end.
     subjects === undefined ? sql`event_chain.position >= ${before - span}` : sql`events.subject ${isIn(subjects)}`,
   ];
-  const { rows } = await sql<Omit<ActivityEvent, "data"> & { data: string }>`
+  const { rows: live } = await sql<Omit<ActivityEvent, "data"> & { data: string }>`
     SELECT event_chain.position, events.at, events.actor, events.kind, events.subject, events.data
     FROM event_chain JOIN events ON events.seq = event_chain.seq
     WHERE ${sql.join(conditions, sql` AND `)} ORDER BY event_chain.position DESC LIMIT ${limit}`.execute(query);
-  return rows.map((row) => ({ ...row, position: Number(row.position), data: parseJsonOr(row.data, {}) }));
+  // The log goes on in the archives where the rows end. Read after the rows, which move there.
+  const archived =
+    live.length === limit
+      ? []
+      : await archivedOf(query, {
+          ...(subjects ? { subjects } : { from: before - span }),
+          kinds,
+          is: (event) => event.position < before && (actor === undefined || event.actor === actor),
+        });
+  const known = new Set(archived.map(({ position }) => position));
+  const rows = [...live.filter(({ position }) => !known.has(Number(position))), ...archived]
+    .sort((a, b) => Number(b.position) - Number(a.position))
+    .slice(0, limit);
+  return rows.map(({ position, at, actor, kind, subject, data }) => ({
+    ...{ position: Number(position), at, actor, kind, subject },
+    data: parseJsonOr(data, {}),
+  }));
 }
 
 /** The subjects of events about a page: its entry, topics and proposals too. */

@@ -121,3 +121,10 @@ export async function replaceGaps(tx: Query, to: Gap[]): Promise<void> {
   const rows = to.map(({ holders, ...range }) => ({ ...range, holders: JSON.stringify(holders) }));
   for (const batch of batches(rows, 1000)) await tx.insertInto("event_gaps").values(batch).execute();
 }
+
+/** PostgreSQL: true for one transaction at a time that archives, until it ends. */
+export async function mayArchive(tx: Query): Promise<boolean> {
+  const { rows } = await sql<{ mine: boolean }>`
+    SELECT pg_try_advisory_xact_lock(hashtextextended('event-archive', 7346)) AS mine`.execute(tx);
+  return rows[0]?.mine === true;
+}

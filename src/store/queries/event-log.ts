@@ -1,8 +1,10 @@
 import { type Selectable, sql } from "kysely";
 import type { EventKind } from "../../kernel/event-kinds.ts";
+import { batches } from "../batches.ts";
 import type { Database, Query } from "../database.ts";
 import { parseJsonOr } from "../json.ts";
 import type { EventRow } from "../tables.ts";
+import { archivedLink, archivedOf } from "./event-archives.ts";
 
 /**
  * Looks into the event log by kind and subject, events that are not sealed yet included; store/events.ts appends to
@@ -12,7 +14,22 @@ import type { EventRow } from "../tables.ts";
 
 export type LoggedEvent = Omit<Selectable<EventRow>, "data"> & { data: Record<string, unknown> };
 
-const parsed = (row: Selectable<EventRow>): LoggedEvent => ({ ...row, data: parseJsonOr(row.data, {}) });
+const parsed = ({ seq, at, actor, kind, subject, data }: Selectable<EventRow>): LoggedEvent => ({
+  ...{ seq: Number(seq), at, actor, kind, subject },
+  data: parseJsonOr(data, {}),
+});
+
+/** With the archived events that fit, oldest first. The rows are read first: events move from there to an archive. */
+async function withArchived(
+  query: Query,
+  rows: Selectable<EventRow>[],
+  wanted: Parameters<typeof archivedOf>[1],
+): Promise<LoggedEvent[]> {
+  const archived = await archivedOf(query, wanted);
+  const known = new Set(archived.map(({ seq }) => seq));
+  const all = archived.length === 0 ? rows : [...archived, ...rows.filter(({ seq }) => !known.has(Number(seq)))];
+  return all.map(parsed).sort((a, b) => a.seq - b.seq);
+}
 
 /** Every event with this or a lower number is sealed or was rolled back: none of them can still appear. */
 export async function settledSeq(query: Query, engine: Database["engine"]): Promise<number> {
@@ -24,24 +41,29 @@ export async function settledSeq(query: Query, engine: Database["engine"]): Prom
 
 export async function eventNumbered(query: Query, seq: number): Promise<LoggedEvent | undefined> {
   const row = await query.selectFrom("events").selectAll().where("seq", "=", seq).executeTakeFirst();
-  return row && parsed(row);
+  const found = row ?? (await archivedLink(query, { seq }));
+  return found && parsed(found);
 }
 
 /** The events about pages after `seq`, oldest first. */
 export async function pageEventsSince(query: Query, seq: number): Promise<LoggedEvent[]> {
   const events = query.selectFrom("events").selectAll().where("seq", ">", seq).where("kind", "like", "page-%");
-  return (await events.orderBy("seq").execute()).map(parsed);
+  const rows = await events.orderBy("seq").execute();
+  return withArchived(query, rows, { sinceSeq: seq, is: ({ kind }) => kind.startsWith("page-") });
 }
 
 export async function taskEvents(query: Query): Promise<LoggedEvent[]> {
   const events = query.selectFrom("events").selectAll().where("subject", "like", "task:%");
-  return (await events.orderBy("seq").execute()).map(parsed);
+  const rows = await events.orderBy("seq").execute();
+  return withArchived(query, rows, { is: ({ subject }) => subject.startsWith("task:") });
 }
 
 /** The events that stored a plan of this run, oldest first. */
 export async function planEvents(query: Query, run: string): Promise<LoggedEvent[]> {
   const events = query.selectFrom("events").selectAll().where("subject", "=", `run:${run}`);
-  return (await events.where("kind", "in", ["run-planned", "run-plan-changed"]).orderBy("seq").execute()).map(parsed);
+  const kinds = ["run-planned", "run-plan-changed"];
+  const rows = await events.where("kind", "in", kinds).orderBy("seq").execute();
+  return withArchived(query, rows, { subjects: [`run:${run}`], kinds });
 }
 
 /** The merges of a run's work into branches of people, oldest first. */
@@ -53,7 +75,8 @@ export const fileRevertEvents = (query: Query, run: string): Promise<LoggedEvent
 
 async function eventsOf(query: Query, run: string, kind: EventKind): Promise<LoggedEvent[]> {
   const events = query.selectFrom("events").selectAll().where("subject", "=", `run:${run}`);
-  return (await events.where("kind", "=", kind).orderBy("seq").execute()).map(parsed);
+  const rows = await events.where("kind", "=", kind).orderBy("seq").execute();
+  return withArchived(query, rows, { subjects: [`run:${run}`], kinds: [kind] });
 }
 
 /** The newest event about a thing that is of one of these kinds. */
@@ -70,20 +93,22 @@ export async function lastEvent(
     .orderBy("seq", "desc")
     .limit(1)
     .executeTakeFirst();
-  return row && parsed(row);
+  const found = row ?? (await archivedOf(query, { subjects: [subject], kinds })).at(-1);
+  return found && parsed(found);
 }
 
 /** The events about versions of entries, in the order of the log. */
 export async function versionEvents(query: Query): Promise<LoggedEvent[]> {
   const events = query.selectFrom("events").selectAll().where("subject", "like", "entry:%");
   const kinds = ["entry-committed", "entry-appended", "entry-edited", "entry-recovered", "section-renamed"];
-  return (await events.where("kind", "in", kinds).orderBy("seq").execute()).map(parsed);
+  const rows = await events.where("kind", "in", kinds).orderBy("seq").execute();
+  return withArchived(query, rows, { kinds, is: ({ subject }) => subject.startsWith("entry:") });
 }
 
 /** The events of entries that were moved to another store, oldest first. */
 export async function moveEvents(query: Query): Promise<LoggedEvent[]> {
   const events = query.selectFrom("events").selectAll().where("kind", "=", "entry-moved");
-  return (await events.orderBy("seq").execute()).map(parsed);
+  return withArchived(query, await events.orderBy("seq").execute(), { kinds: ["entry-moved"] });
 }
 
 /** The oldest and the newest event of a kind. */
@@ -93,7 +118,10 @@ export const newestOfKind = (query: Query, kind: EventKind) => endOfKind(query, 
 async function endOfKind(query: Query, kind: EventKind, end: "asc" | "desc"): Promise<LoggedEvent | undefined> {
   const events = query.selectFrom("events").selectAll().where("kind", "=", kind);
   const row = await events.orderBy("seq", end).limit(1).executeTakeFirst();
-  return row && parsed(row);
+  if (row && end === "desc") return parsed(row);
+  const archived = await archivedOf(query, { kinds: [kind] });
+  const found = archived.at(end === "asc" ? 0 : -1) ?? row;
+  return found && parsed(found);
 }
 
 const graphKinds = ["node-added", "node-updated", "node-deleted", "edge-added", "edge-deleted"];
@@ -111,7 +139,19 @@ export async function graphEventsWith(query: Query, name: string, value: unknown
       SELECT subject FROM events WHERE kind IN (${sql.join(graphKinds)}) AND data LIKE ${pattern} ESCAPE '\\'
     )
     ORDER BY seq`.execute(query);
-  return rows.map(parsed);
+  const archived = await archivedOf(query, { kinds: graphKinds, is: ({ data }) => data.includes(property) });
+  const subjects = [...new Set([...rows, ...archived].map(({ subject }) => subject))];
+  const live = archived.length === 0 ? rows : await graphEventsOf(query, subjects);
+  return withArchived(query, live, { kinds: graphKinds, subjects });
+}
+
+async function graphEventsOf(query: Query, subjects: string[]): Promise<Selectable<EventRow>[]> {
+  const found: Selectable<EventRow>[] = [];
+  for (const batch of batches(subjects, 500)) {
+    const events = query.selectFrom("events").select(["seq", "at", "kind", "actor", "subject", "data"]);
+    found.push(...(await events.where("kind", "in", graphKinds).where("subject", "in", batch).execute()));
+  }
+  return found;
 }
 
 /** The time of the newest event; undefined when there is none. */

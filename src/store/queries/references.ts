@@ -1,5 +1,6 @@
 import { sql } from "kysely";
 import type { Query } from "../database.ts";
+import { archivedOf } from "./event-archives.ts";
 
 /** Rows that name another row, an event or a text that must exist; see doctor/workspace/references.ts. */
 
@@ -27,9 +28,23 @@ export const topicsWithoutText = (query: Query) =>
     .orderBy("t.id")
     .execute();
 
+/** The rows of which no archived event is about this subject and of this kind. */
+async function notArchived<T>(
+  query: Query,
+  rows: T[],
+  eventOf: (row: T) => { subject: string; kind: string },
+): Promise<T[]> {
+  const nameOf = ({ subject, kind }: { subject: string; kind: string }) => `${kind} ${subject}`;
+  const wanted = rows.map(eventOf);
+  const subjects = wanted.map(({ subject }) => subject);
+  const kinds = [...new Set(wanted.map(({ kind }) => kind))];
+  const known = new Set((await archivedOf(query, { subjects, kinds })).map(nameOf));
+  return rows.filter((row) => !known.has(nameOf(eventOf(row))));
+}
+
 /** Decided proposals without the event of a decision. */
-export const decisionsWithoutEvent = (query: Query) =>
-  query
+export async function decisionsWithoutEvent(query: Query) {
+  const rows = await query
     .selectFrom("proposals as p")
     .select(["p.id", "p.status", "p.decided_by", "p.decided_at"])
     .where("p.status", "in", ["approved", "rejected"])
@@ -45,6 +60,8 @@ export const decisionsWithoutEvent = (query: Query) =>
     )
     .orderBy("p.decided_at")
     .execute();
+  return notArchived(query, rows, ({ id, status }) => ({ subject: `proposal:${id}`, kind: `proposal-${status}` }));
+}
 
 /** Handoffs without the event of their step. */
 export async function handoffsWithoutEvent(query: Query) {
@@ -53,20 +70,18 @@ export async function handoffsWithoutEvent(query: Query) {
     .select(["id", "run", "step", "from_role", "at"])
     .orderBy("at")
     .execute();
-  const events = await query
-    .selectFrom("events")
-    .select(["subject", "data"])
-    .where("kind", "in", ["handoff-made", "handoff-forced"])
-    .execute();
-  const known = new Set(events.map(({ subject, data }) => `${subject} ${stepIn(data)}`));
+  const kinds = ["handoff-made", "handoff-forced"];
+  const events = await query.selectFrom("events").select(["subject", "data"]).where("kind", "in", kinds).execute();
+  const archived = await archivedOf(query, { kinds, subjects: [...new Set(rows.map(({ run }) => `run:${run}`))] });
+  const known = new Set([...archived, ...events].map(({ subject, data }) => `${subject} ${stepIn(data)}`));
   return rows.filter(({ run, step }) => !known.has(`run:${run} ${step}`));
 }
 
 const stepIn = (data: string) => /"step":(\d+)/.exec(data)?.[1];
 
 /** Sources without the event of their addition. */
-export const sourcesWithoutEvent = (query: Query) =>
-  query
+export async function sourcesWithoutEvent(query: Query) {
+  const rows = await query
     .selectFrom("sources as s")
     .select(["s.path", "s.added_by", "s.at"])
     .where(({ not, exists, selectFrom }) =>
@@ -81,3 +96,5 @@ export const sourcesWithoutEvent = (query: Query) =>
     )
     .orderBy("s.at")
     .execute();
+  return notArchived(query, rows, ({ path }) => ({ subject: `source:${path}`, kind: "source-added" }));
+}

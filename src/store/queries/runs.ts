@@ -2,8 +2,9 @@ import { sql } from "kysely";
 import { batches } from "../batches.ts";
 import type { Failure, RunRow, RunTaskRow, StoredCriterion } from "../crew-tables.ts";
 import type { Database, Query } from "../database.ts";
-import { parseJsonOr } from "../json.ts";
 import { type Parsed, parseColumns, stringifyColumns } from "../json-columns.ts";
+import { archivedOf } from "./event-archives.ts";
+import { mergeEvents } from "./event-log.ts";
 import { findMeta, setMeta } from "./meta.ts";
 import type { StoredTask } from "./tasks.ts";
 
@@ -43,8 +44,14 @@ export const runIds = async (query: Query): Promise<string[]> =>
   (await query.selectFrom("runs").select("id").execute()).map(({ id }) => id);
 
 /** Runs in one of these states, oldest first. */
-export const runsIn = (query: Query, states: RunRow["state"][]): Promise<{ id: string }[]> =>
-  query.selectFrom("runs").select("id").where("state", "in", states).orderBy("created_at").orderBy("id").execute();
+export const runsIn = (query: Query, states: RunRow["state"][]): Promise<{ id: string; ended_at: string | null }[]> =>
+  query
+    .selectFrom("runs")
+    .select(["id", "ended_at"])
+    .where("state", "in", states)
+    .orderBy("created_at")
+    .orderBy("id")
+    .execute();
 
 export const taskIdsOf = async (query: Query, run: string): Promise<string[]> =>
   (await query.selectFrom("tasks").select("id").where("run", "=", run).execute()).map(({ id }) => id);
@@ -228,19 +235,15 @@ export async function lastChangesOf(query: Query, ids: readonly string[]): Promi
     .where("kind", "like", "run-%")
     .groupBy("subject")
     .execute();
-  return new Map(rows.map(({ subject, at }) => [subject.slice("run:".length), at]));
+  const known = new Set(rows.map(({ subject }) => subject));
+  const missing = ids.map((id) => `run:${id}`).filter((subject) => !known.has(subject));
+  const archived = await archivedOf(query, { subjects: missing, is: ({ kind }) => kind.startsWith("run-") });
+  return new Map([...archived, ...rows].map(({ subject, at }) => [subject.slice("run:".length), at]));
 }
 
 export type RecordedMerge = { into: string; accepted: string; commit: string; squash: boolean };
 
 /** Merges of a run's accepted work, oldest first. */
 export async function mergesOf(query: Query, run: string): Promise<RecordedMerge[]> {
-  const rows = await query
-    .selectFrom("events")
-    .select("data")
-    .where("subject", "=", `run:${run}`)
-    .where("kind", "=", "run-merged")
-    .orderBy("seq")
-    .execute();
-  return rows.flatMap(({ data }) => parseJsonOr<RecordedMerge[]>(`[${data}]`, []));
+  return (await mergeEvents(query, run)).map(({ data }) => data as RecordedMerge);
 }

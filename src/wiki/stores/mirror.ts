@@ -9,6 +9,7 @@ import type { Git } from "../../store/git/git.ts";
 import { commitMessage, formatIdentity, timeTrailer } from "../../store/git/history.ts";
 import { historyName } from "../../store/git/history-ref.ts";
 import { holdingRef, publishCommits } from "../../store/git/publish-commits.ts";
+import { archivedLink } from "../../store/queries/event-archives.ts";
 import { type Link, linkAt, linkOf } from "../../store/queries/event-chain.ts";
 import { eventNumbered } from "../../store/queries/event-log.ts";
 import { findRename } from "../../store/queries/schema-versions.ts";
@@ -89,8 +90,9 @@ export function openMirror({ db, git, entries, wiki, lockFile }: Deps): Mirror {
   async function linkMadeFrom({ event, head, entry, version }: Made): Promise<Link | undefined> {
     await sealEvents(db);
     // Commits of 0.1 name the event by its sequence number, on PostgreSQL after a transaction id.
-    const link =
-      head === "" ? await linkOf(db.read, Number(event.split("-").at(-1))) : await linkAt(db.read, Number(event));
+    const number = Number(head === "" ? event.split("-").at(-1) : event);
+    const row = head === "" ? await linkOf(db.read, number) : await linkAt(db.read, number);
+    const link = row ?? (await archivedLink(db.read, head === "" ? { seq: number } : { position: number }));
     const known = link && (await eventNumbered(db.read, link.seq));
     return known?.subject === `entry:${entry}` && known.data.version === Number(version) ? link : undefined;
   }
