@@ -1,4 +1,3 @@
-import * as z from "zod";
 import type { Toolset } from "./agents/runner.ts";
 import { openToolSocket } from "./agents/tool-socket.ts";
 import type { CrewApp } from "./crew/record/crew-app.ts";
@@ -23,16 +22,12 @@ const toolsOf = {
   qc: ["submit_verdict", ...reading],
 } as const satisfies Partial<Record<CrewPart, readonly OperationName[]>>;
 
-/** Parameters that the agents of a crew are not shown: their task needs none of them. A call may still have them. */
-const hidden: Partial<Record<string, readonly string[]>> = {
-  get_task_context: ["kind"],
-  search_entries: ["limit", "section"],
-  fetch_entry: ["version"],
-  memory_search_nodes: ["limit", "type"],
-};
-
-/** The general guidance names tools that the crew does not have. */
+/** Shorter than the general guidance, which repeats the rules of a part or names tools that the crew does not have. */
 const guidance: Partial<Record<string, string>> = {
+  submit_output: "",
+  submit_verdict:
+    "Quote exactly, with whole words and numbers: the system looks every quote up. " +
+    "PASS needs a score of 80 or more and evidence for every criterion; FAIL needs evidence of a criterion that is not met.",
   ask: "Only for what you cannot find out yourself. Do not wait: continue with the most sensible assumption and state it in your output.",
   get_task_context: "Use it for the whole output of a dependency that your prompt shortens.",
   list_entries: "More than 50 entries are listed as folders: list one with `under`.",
@@ -47,11 +42,5 @@ const guidance: Partial<Record<string, string>> = {
 
 function toolFor(name: (typeof toolsOf)[keyof typeof toolsOf][number]): Operation<CrewApp> {
   const operation: Operation<CrewApp> = operations[name];
-  const input =
-    operation.input instanceof z.ZodObject ? withoutFields(operation.input, hidden[name] ?? []) : operation.input;
-  return { ...operation, input, ...(guidance[name] ? { guidance: guidance[name] } : {}) };
+  return { ...operation, guidance: guidance[name] ?? operation.guidance ?? "" };
 }
-
-/** The input as it is shown; the operation itself checks a call against all of it. */
-const withoutFields = (input: z.ZodObject, fields: readonly string[]) =>
-  z.object(Object.fromEntries(Object.entries(input.shape).filter(([name]) => !fields.includes(name))));

@@ -225,7 +225,7 @@ test("W2: submitted tasks survive kill -9 of the planning process; plan --resume
 test("W16: the planner's tools have at most 2,500 tokens with every field of a plan, and it knows the workers' tools and limits", async () => {
   const { app } = await newWorkspace({ config: "crew: { command_seconds: 77, attempt_minutes: 33 }\n" });
   const tools = [...draftTools, ...operationsFor("pm"), ...deskTools({ write: false } as Desk)].map((one) =>
-    toolOf(describeOperation({ ...one, input: briefInput(one.input) })),
+    toolOf(describeOperation({ ...one, input: briefInput(one) })),
   );
   const tokens = tokensIn(tools.map(({ name, description, inputSchema }) => ({ name, description, inputSchema })));
   process.stderr.write(`tools of the planner: ${tools.length} tools, ${tokens} tokens\n`);

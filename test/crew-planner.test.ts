@@ -357,7 +357,8 @@ test("O3, O15: from the shell: plan against a model, open it in an editor, see t
     tasks: [{ number: "0" }, { number: "1.1", title: "Something better" }],
   });
   expect(readFileSync(planned.chain, "utf8")).toContain("## Task 1.1: Something better");
-  expect(server.heard[0]?.tools).toEqual(expect.arrayContaining(["finish_plan", "memory_search_nodes", "read_file"]));
+  expect(server.heard[0]?.tools).toEqual(expect.arrayContaining(["finish_plan", "read_file", "use_tool"]));
+  expect(JSON.stringify(server.heard[0]?.body.tools)).toContain("memory_search_nodes(query)");
   expect((await run("run", "list", "--json")).json()).toMatchObject([{ id: planned.run, state: "planned" }]);
   expect((await run("run", "show", planned.run)).stdout).toContain("Something better");
   expect(

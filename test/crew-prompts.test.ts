@@ -29,7 +29,7 @@ test("W16: workers and verifiers are told when they are done, what may instruct 
   expect(worker?.system).not.toContain("is lost");
   expect(qc?.system).toMatch(/You are done when you have evidence for every criterion/);
   expect(qc?.system).toMatch(/80 to 99 if every criterion is met with small flaws/);
-  expect(qc?.prompt).toContain("evidence from your own calls, the delivered files, the system's checks");
+  expect(qc?.prompt).toContain("Criteria, each of which needs evidence:");
   for (const { prompt } of [worker, qc].flatMap((one) => one ?? []))
     expect(prompt).toMatch(/Limits: \d+ tool calls, 7 minutes, \d+ tokens per answer .*, 30 seconds per command/);
 });

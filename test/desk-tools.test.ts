@@ -314,7 +314,7 @@ test("W16: all tools of a worker take at most 2,500 tokens", () => {
   const signal = new AbortController().signal;
   const desk = { folder: "/", write: true, sandbox, env, limits, run: "r", commandMs: 1, signal };
   const tools = [...operationsFor("worker"), ...deskTools(desk)].map((one) => {
-    const { annotations: _notForModels, ...tool } = toolOf(describeOperation({ ...one, input: briefInput(one.input) }));
+    const { annotations: _notForModels, ...tool } = toolOf(describeOperation({ ...one, input: briefInput(one) }));
     return tool;
   });
   const sizes = tools.map((tool) => `${tool.name} ${encode(JSON.stringify(tool)).length}`);

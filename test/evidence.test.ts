@@ -486,6 +486,6 @@ test("W16: a worker is told its criteria with their checks, its limits and that 
   const { context } = unwrap(await operations.get_task_context.perform(app, { id, kind: "worker" }, person()));
   expect(context).toMatch(/^1\. the page exists \(checked: file "docs\/page\.md" exists\)$/m);
   expect(context).toMatch(
-    /^Limits: 12 tool calls, \d+ minutes, \d+ tokens per answer .*120 seconds per command\. Commands have no network\.$/m,
+    /^Limits: 12 tool calls, \d+ minutes, \d+ tokens per answer .*120 seconds per command, without network\.$/m,
   );
 });

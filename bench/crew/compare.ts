@@ -6,6 +6,7 @@ import type { Sandbox } from "../../src/agents/sandbox/access.ts";
 import type { App } from "../../src/app.ts";
 import type { Desk } from "../../src/crew/agent/desk/place.ts";
 import { deskTools } from "../../src/crew/agent/desk.ts";
+import { rareTools } from "../../src/crew/agent/rare-tools.ts";
 import type { CrewAgents } from "../../src/crew/record/run-host.ts";
 import { acceptedBranch } from "../../src/crew/rules/branches.ts";
 import { ok, unwrap } from "../../src/kernel/result.ts";
@@ -210,6 +211,7 @@ async function runSolo(place: Place, size: Size, { sandbox, count, looksAround }
   const operations = deskTools(desk);
   const tools: Toolset = {
     operations,
+    rare: rareTools("worker"),
     call: async (name, raw) => {
       const operation = operations.find((one) => one.name === name);
       if (!operation) throw new Error(`no tool ${name}`);

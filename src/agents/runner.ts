@@ -91,6 +91,8 @@ export type Toolset = {
   isDone?(): boolean;
   /** The name of the tool with which it delivers. */
   delivers?: string;
+  /** Tools that a runner may offer in these few words, because every call to a model repeats the schemas of all tools. */
+  rare?: ReadonlyMap<string, string>;
 };
 
 /** Unknown values are null, never 0. */

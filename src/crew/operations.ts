@@ -30,7 +30,7 @@ const secret = z
   .describe("The secret of your claim; needed if you claimed with lock_todo");
 const line = z.string().trim().min(1).max(1000);
 const ref = z.string().trim().max(400).default("");
-const lines = z.string().trim().max(20).default("").describe("Lines of a file: 12 or 12-20");
+const lines = z.string().trim().max(20).default("").describe("Of a file: 12 or 12-20");
 const cites = z.array(z.string().max(200)).max(200).default([]).describe("Ids of nodes and entries that you used");
 
 /** The name of a caller in records: an agent of the crew by its own name, others by their role. */
@@ -113,16 +113,16 @@ export const submitOutput = operation({
     statements: z
       .array(
         z.object({
-          statement: line.describe("One fact"),
+          statement: line,
           evidence: z.string().max(4000).describe("Exact quote that shows it"),
-          from: z.enum(["call", "file"]).describe("Where the quote is: an answer to a call of yours, or a file"),
-          ref: ref.describe("`call` in that answer, or the path of the file"),
+          from: z.enum(["call", "file"]),
+          ref: ref.describe("`call` in the answer to your call, or the path of the file"),
           lines,
         }),
       )
       .max(100)
       .default([])
-      .describe("What you assert, with evidence"),
+      .describe("What you assert"),
     decisions: z.array(line).max(50).default([]).describe("Decisions that others must know"),
     cites,
   }),
@@ -195,8 +195,8 @@ export const submitVerdict = operation({
       task: taskId,
       epoch,
       secret,
-      verdict: z.enum(["PASS", "FAIL"]).describe("Your judgement"),
-      score: z.int().min(0).max(100).describe("0 to 100; at least 80 to pass"),
+      verdict: z.enum(["PASS", "FAIL"]),
+      score: z.int().min(0).max(100).describe("0 to 100"),
       feedback: z.string().trim().min(1).max(2000).describe("Two or three sentences"),
       issues: z.array(line).max(50).default([]).describe("What is wrong, one line each"),
       required_fixes: z.array(line).max(50).default([]).describe("What the next attempt must change, one line each"),
@@ -204,22 +204,22 @@ export const submitVerdict = operation({
         .array(
           z.object({
             criterion: z.int().min(1).max(100).describe("Number of the criterion"),
-            met: z.boolean().describe("Whether it is met"),
+            met: z.boolean(),
             quote: z.string().max(2000).describe("What you saw, quoted exactly"),
             from: z
               .enum(["call", "file", "check", "output"])
               .describe(
-                "Where: the answer to your own tool call, a file as delivered, the output of the system's check, or a text deliverable",
+                "Where: the answer to a call of yours, a delivered file, the output of the system's check, or a text deliverable",
               ),
             ref: ref.describe(
-              "call: the id in the field `call` of its answer. file: its path. check: the number of its criterion, if it is another",
+              "call: `call` in its answer. file: its path. check: the number of its criterion, if it is another",
             ),
             lines,
             absent: z
               .boolean()
               .default(false)
               .describe(
-                "True if the quote is missing, as plain text, not a pattern. The system searches for it itself: with from file in the file or folder `ref` as delivered (empty: all files); with from call, your search_files or run_command for it, in all files; with from output in the text. With an empty quote: the file `ref` does not exist; for a criterion that is met, the deliverable deleted it",
+                "True if the quote, plain text, is missing. The system searches for it: from file, in the file or folder `ref` as delivered (empty: all files); from call, your search for it; from output, the text. An empty quote: the file `ref` does not exist",
               ),
           }),
         )

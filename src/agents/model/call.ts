@@ -29,7 +29,7 @@ type Request = {
 
 /** Makes one call, streamed, so that a long answer does not count as idle. The caller retries, because each try has its own reservation. */
 export async function callModel(request: Request): Promise<ModelAnswer | CallFailure> {
-  const { streamText } = await import("ai");
+  const { NoSuchToolError, streamText } = await import("ai");
   (globalThis as { AI_SDK_LOG_WARNINGS?: boolean }).AI_SDK_LOG_WARNINGS = false;
   const { model, system, messages, tools, maxOutputTokens, signal, alive } = request;
   let failure: unknown;
@@ -64,7 +64,10 @@ export async function callModel(request: Request): Promise<ModelAnswer | CallFai
       stream.usage,
     ]);
     const cut = reason === "length";
-    const unfinished = new Set(cut ? calls.filter((call) => call.invalid).map((call) => call.toolCallId) : []);
+    // The toolset answers calls of tools that are not listed: it has more tools, and knows the nearest name.
+    const isWhole = ({ invalid, error, input }: (typeof calls)[number]) =>
+      !invalid || (NoSuchToolError.isInstance(error) && typeof input === "object" && input !== null);
+    const unfinished = new Set(cut ? calls.filter((call) => !isWhole(call)).map((call) => call.toolCallId) : []);
     return {
       text,
       calls: calls
@@ -73,7 +76,7 @@ export async function callModel(request: Request): Promise<ModelAnswer | CallFai
           id: call.toolCallId,
           name: call.toolName,
           input: call.input,
-          malformed: call.invalid ? String((call.error as Error | undefined)?.message ?? "not valid") : undefined,
+          malformed: !isWhole(call) ? String((call.error as Error | undefined)?.message ?? "not valid") : undefined,
         })),
       // Without the SDK's own results for malformed calls: the loop answers every call.
       messages: without(

@@ -1,8 +1,6 @@
 import { appendFile } from "node:fs/promises";
 import type { LanguageModel, ModelMessage, ToolSet } from "ai";
-import { jsonSchema as schemaOf } from "../../kernel/json-schema.ts";
 import { refusalFor } from "../../kernel/result.ts";
-import { toolSchema } from "../../kernel/tool-schema.ts";
 import { privateFile } from "../../store/disk/private.ts";
 import { spell } from "../process.ts";
 import type { Compaction, EndReason, Reservation, RunResult, RunSpec, Usage } from "../runner.ts";
@@ -11,6 +9,7 @@ import { compact } from "./compact.ts";
 import { type CallFailure, delayBefore, explain } from "./failure.ts";
 import type { Guard } from "./guard.ts";
 import type { ModelLimits } from "./model-limits.ts";
+import { offeredTools, resolvedCall } from "./offered-tools.ts";
 import { costOf, type Prices, priceOf } from "./prices.ts";
 import { type Provider, splitModelName } from "./providers.ts";
 import { pictureIn, resultText } from "./tool-result.ts";
@@ -275,9 +274,11 @@ export function conversation({ spec, name, provider, model, limits: own, prices,
     return undefined;
   }
 
-  async function performed(tool: string, input: unknown): Promise<unknown> {
-    const result = await tools?.call(tool, input);
-    if (!result) return { status: "not_found", error: `there is no tool ${tool}` };
+  async function performed(tool: string, given: unknown): Promise<unknown> {
+    if (!tools) return { status: "not_found", error: `there is no tool ${tool}` };
+    const resolved = resolvedCall(tools, tool, given);
+    if ("answer" in resolved) return resolved.answer;
+    const result = await tools.call(resolved.name, resolved.input);
     return result.ok ? result.value : refusalFor(result.problem);
   }
 
@@ -325,12 +326,10 @@ const tokensOf = (text: string) => Math.ceil(Buffer.byteLength(text) / 3);
 
 async function asTools(spec: RunSpec): Promise<ToolSet> {
   const { jsonSchema, tool } = await import("ai");
-  const all = (spec.tools?.operations ?? []).map(({ name, summary, guidance, input }) => [
+  const offered = spec.tools ? offeredTools(spec.tools) : [];
+  const all = offered.map(({ name, description, schema }) => [
     name,
-    tool({
-      description: guidance ? `${summary} ${guidance}` : summary,
-      inputSchema: jsonSchema(toolSchema(schemaOf(input)) as Parameters<typeof jsonSchema>[0]),
-    }),
+    tool({ description, inputSchema: jsonSchema(schema as Parameters<typeof jsonSchema>[0]) }),
   ]);
   return Object.fromEntries(all);
 }

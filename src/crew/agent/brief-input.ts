@@ -2,23 +2,38 @@ import * as z from "zod";
 import { jsonSchema } from "../../kernel/json-schema.ts";
 import type { JsonSchema } from "../../kernel/operation-description.ts";
 
+/** Parameters that hardly any task of a crew needs. A call may still have them. */
+const seldom: Partial<Record<string, readonly string[]>> = {
+  get_task_context: ["kind"],
+  search_entries: ["limit", "section"],
+  fetch_entry: ["version"],
+  memory_search_nodes: ["limit", "type"],
+  // Answers name their lines by `from`.
+  read_file: ["numbers"],
+  // `glob` selects folders too, and a refused pattern names `literal`.
+  search_files: ["under", "literal"],
+  // `["env", "NAME=value", …]` sets variables, `["timeout", "10", …]` ends earlier, read_output has the lines that were cut.
+  run_command: ["env", "seconds", "head", "tail"],
+};
+
 const brief = new WeakMap<z.ZodType, z.ZodType>();
 
 /**
- * The input of a tool as its agent is shown it, in every call to the model: without limits, which the refusal of a
- * call names, without empty defaults, which say no more than that a field is optional, and without the claim, which the
- * session carries. The call itself is checked against the whole schema.
+ * The input of a tool as its agent is shown it, in every call to the model: without parameters that are seldom needed,
+ * without limits, which the refusal of a call names, without empty defaults, which say no more than that a field is
+ * optional, and without the claim, which the session carries. The call itself is checked against the whole schema.
  */
-export function briefInput(input: z.ZodType): z.ZodType {
+export function briefInput({ name, input }: { name: string; input: z.ZodType }): z.ZodType {
   const known = brief.get(input);
   if (known) return known;
   const { $schema: _dialect, ...schema } = jsonSchema(input);
-  const made = z.object({}).meta(withoutLimits(schema, claimFields) as Record<string, unknown>);
+  const hidden = new Set([...claimFields, ...(seldom[name] ?? [])]);
+  const made = z.object({}).meta(withoutLimits(schema, hidden) as Record<string, unknown>);
   brief.set(input, made);
   return made;
 }
 
-const claimFields = new Set(["task", "epoch", "secret"]);
+const claimFields = ["task", "epoch", "secret"];
 const limits = new Set([
   ...["minLength", "maxLength", "pattern", "format", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"],
   ...["minItems", "maxItems", "propertyNames"],

@@ -8,6 +8,7 @@ import { onlySteps, type Problem, type Result, refusalFor, refuse } from "../../
 import type { CrewApp } from "../record/crew-app.ts";
 import { type Bounds, trip } from "../rules/breakers.ts";
 import { briefInput } from "./brief-input.ts";
+import { rareTools } from "./rare-tools.ts";
 
 type Deps = {
   app: CrewApp;
@@ -99,11 +100,12 @@ export function toolbox(deps: Deps): Toolbox {
 
   const shown = operations.map((operation) => ({
     ...operation,
-    input: briefInput(operation.input),
+    input: briefInput(operation),
     output: anyAnswer,
   }));
   return {
     operations: shown,
+    rare: rareTools(crew.part),
     call,
     delivers,
     isDone: () => done,

@@ -32,8 +32,7 @@ export const addPlanTasks = (save: Draft) =>
     name: "add_plan_tasks",
     summary: "Submit tasks of the plan: one, or several in one call.",
     guidance:
-      "Each valid task is saved; an invalid one is refused with its errors, and the others stay. A task with a number that exists replaces it. " +
-      "Submit a few tasks per call, so that no answer is cut.",
+      "Each valid task is saved; an invalid one is refused with its errors, and the others stay. A task with a number that exists replaces it.",
     effect: "writes",
     touches: ["run"],
     callers: ["agent"],

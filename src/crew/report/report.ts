@@ -48,11 +48,11 @@ type Whole = {
   figures: Figure[];
   /** The final report on this outcome. */
   written: AgentReport | undefined;
-  /** Who writes the analysis; `none` leaves it out of the report. */
+  /** Who writes the analysis; `none` leaves it out, with the tables, which repeat the details or say nothing about the work. */
   analysis: "agents" | "facts" | "none";
 };
 
-/** The report of a run as it stands: the record, and beside it what agents wrote about it unless `factsOnly`. */
+/** The report of a run as it stands: the record, and beside it what agents wrote about it; `factsOnly` is for an agent that writes about it. */
 export async function reportOf(app: CrewApp, id: string, { factsOnly = false } = {}): Promise<Result<string>> {
   const run = await app.runs.find(id);
   if (!run) return noSuch(app.db.read, "run", id);
@@ -107,40 +107,49 @@ export async function reportOf(app: CrewApp, id: string, { factsOnly = false } =
 
 /** A first screen that a manager can act on, then each task, then the figures. */
 export function writeReport(whole: Whole): string {
+  const isForAgent = whole.analysis === "none";
   return [
     `# Report: ${plainly(whole.run.title)}`,
     "## Facts (recorded by the system)",
-    ...firstScreen(whole),
+    ...firstScreen(whole, isForAgent),
     ...finalPart(whole),
-    "## Tasks",
-    table(
-      ["task", "state", "attempts", "score", "what"],
-      whole.tasks.map((task) => [task.number, task.state, String(rounds(task).length), scores(task), task.title]),
-    ),
+    ...(isForAgent ? [] : [tasksPart(whole.tasks)]),
     ...whole.tasks.flatMap((task) =>
       task.failure ? failurePart({ ...task, failure: task.failure }, whole.analysis) : [],
     ),
     "## In detail",
-    ...whole.tasks.map(taskPart),
-    "## Figures",
-    table(
-      ["figure", "value", "target", "met", "counted from"],
-      whole.figures.map((one) => [
-        one.name.replaceAll("_", " "),
-        spelled(one),
-        one.target ?? "–",
-        one.met === null ? "–" : one.met ? "yes" : "no",
-        one.counted,
-      ]),
-    ),
-    ...usedPart(whole.contexts),
+    ...whole.tasks.map((task) => taskPart(task, isForAgent)),
+    ...(isForAgent ? [] : [...figuresPart(whole.figures), ...usedPart(whole.contexts)]),
     ...setupPart(whole.setups),
     ...networkPart(whole.contexts, whole.setups),
     "",
   ].join("\n\n");
 }
 
-function firstScreen({ run, tasks, contexts, questions, proposals }: Whole): string[] {
+const tasksPart = (tasks: Reported[]) =>
+  [
+    "## Tasks",
+    table(
+      ["task", "state", "attempts", "score", "what"],
+      tasks.map((task) => [task.number, task.state, String(rounds(task).length), scores(task), task.title]),
+    ),
+  ].join("\n\n");
+
+const figuresPart = (figures: Figure[]) => [
+  "## Figures",
+  table(
+    ["figure", "value", "target", "met", "counted from"],
+    figures.map((one) => [
+      one.name.replaceAll("_", " "),
+      spelled(one),
+      one.target ?? "–",
+      one.met === null ? "–" : one.met ? "yes" : "no",
+      one.counted,
+    ]),
+  ),
+];
+
+function firstScreen({ run, tasks, contexts, questions, proposals }: Whole, isForAgent: boolean): string[] {
   const count = (state: string) => tasks.filter((task) => task.state === state).length;
   const files = new Set(tasks.flatMap((task) => accepted(task)?.files ?? []));
   const failed = tasks.flatMap(({ failure, ...task }) => (failure ? [{ ...task, failure }] : []));
@@ -148,25 +157,26 @@ function firstScreen({ run, tasks, contexts, questions, proposals }: Whole): str
   const branch = acceptedBranch(run.id);
   const cost = known(contexts.map((row) => row.cost_usd));
   const tokens = known(contexts.flatMap((row) => [row.input_tokens, row.output_tokens]));
+  const spentTable = table(
+    ["started", "took", "tokens", "cost", "attempts", "agents"],
+    [
+      [
+        run.startedAt?.slice(0, 16).replace("T", " ") ?? "not yet",
+        lasted(run),
+        tokens === null ? "unknown" : String(tokens),
+        cost === null ? "unknown" : `$${cost.toFixed(4)}`,
+        String(tasks.reduce((sum, task) => sum + rounds(task).length, 0)),
+        String(contexts.length),
+      ],
+    ],
+  );
   return [
     `**${outcome(run, tasks)}** ${count("completed")} of ${tasks.length} tasks accepted${lostPart(count("failed"), count("stale"), count("blocked"))}. ${files.size === 0 ? "No files changed." : `${files.size} ${files.size === 1 ? "file" : "files"} changed.`}`,
-    table(
-      ["started", "took", "tokens", "cost", "attempts", "agents"],
-      [
-        [
-          run.startedAt?.slice(0, 16).replace("T", " ") ?? "not yet",
-          lasted(run),
-          tokens === null ? "unknown" : String(tokens),
-          cost === null ? "unknown" : `$${cost.toFixed(4)}`,
-          String(tasks.reduce((sum, task) => sum + rounds(task).length, 0)),
-          String(contexts.length),
-        ],
-      ],
-    ),
+    ...(isForAgent ? [] : [spentTable]),
     waiting.length === 0
       ? "Nothing waits for you."
       : `Waiting for you:\n\n${waiting.map((one) => `- ${one}`).join("\n")}`,
-    ...(files.size === 0
+    ...(files.size === 0 || isForAgent
       ? []
       : [`The accepted files are on the branch \`${branch}\`. Merge them with: \`scriptorium run merge ${run.id}\`.`]),
     `Request:\n\n${fenced("text", run.request)}`,
@@ -214,7 +224,7 @@ function questionPart({ number, title, state, id }: Reported, answers: GateRow[]
   ].join("\n\n");
 }
 
-function taskPart(task: Reported): string {
+function taskPart(task: Reported, isForAgent: boolean): string {
   if (task.answers) return questionPart(task, task.answers);
   const last = rounds(task).at(-1);
   const verdict = task.verdicts.findLast((one) => one.epoch === last?.epoch);
@@ -225,9 +235,11 @@ function taskPart(task: Reported): string {
     `${known(rounds(task).map((row) => row.tool_calls)) ?? "an unknown number of"} tool calls`,
     `${known(rounds(task).flatMap((row) => [row.input_tokens, row.output_tokens])) ?? "an unknown number of"} tokens`,
   ];
+  const ended = `${task.state}${made ? ` on attempt ${made.attempt}` : ""}, score ${scores(task)}`;
+  const commit = last?.commit_id ? `; commit \`${last.commit_id.slice(0, 12)}\`` : "";
   return [
     `### Task ${task.number}: ${plainly(task.title)}`,
-    `${task.state}${made ? ` on attempt ${made.attempt}` : ""}, score ${scores(task)}; node ${nodeLink(task.id)}${last?.commit_id ? `; commit \`${last.commit_id.slice(0, 12)}\`` : ""}. ${spent.join(", ")}.`,
+    isForAgent ? `${ended}.` : `${ended}; node ${nodeLink(task.id)}${commit}. ${spent.join(", ")}.`,
     ...(made && made.files.length > 0
       ? [
           `Files changed:\n\n${made.files.map((file) => `- [${plainly(file)}](<../../${file.replaceAll(/[<>]/g, encodeURIComponent)}>)`).join("\n")}`,

@@ -56,10 +56,10 @@ const check = z.union([
   }),
   z.strictObject({
     file: filePath.describe("A file of the deliverable"),
-    exists: z.boolean().describe("Whether it must exist"),
+    exists: z.boolean(),
   }),
-  z.strictObject({ file: filePath, contains: line(500).describe("Text that the file must contain") }),
-  z.strictObject({ file: filePath, lacks: line(500).describe("Text that the file must not contain") }),
+  z.strictObject({ file: filePath, contains: line(500) }),
+  z.strictObject({ file: filePath, lacks: line(500) }),
 ]);
 
 const criterion = z.strictObject({
@@ -71,14 +71,12 @@ const criterion = z.strictObject({
 export const taskNumber = z.string().regex(/^(0|1\.[1-9]\d{0,3})$/, "expected 0, or 1.1, 1.2, 1.3 and so on");
 
 const plainTask = z.strictObject({
-  number: taskNumber.describe("0 for the task that validates the environment; 1.1, 1.2 … for the others"),
+  number: taskNumber.describe("0, 1.1, 1.2 …"),
   title: line(200).describe("What to do, in one line"),
   requirements: text(20_000)
     .refine(somethingIn, "a task needs requirements")
     .describe("Everything that a worker who reads nothing else needs, and when the task is done"),
-  worker_role: workersLine(500).describe(
-    "Who does it: the expertise in one sentence. Use the same sentence for the same role",
-  ),
+  worker_role: workersLine(500).describe("Who does it: the expertise in one sentence"),
   qc_role: workersLine(500).describe("Who verifies it: a different, critical expertise in one sentence"),
   verification: z
     .array(criterion)
@@ -104,15 +102,13 @@ const plainTask = z.strictObject({
     .enum(["person"])
     .optional()
     .describe(
-      "person: the verified result waits for a person's approval; dependent tasks wait too. Without worker_role, qc_role, verification and execution the task only asks the person; their note is its output",
+      "person: a person approves the verified result before it is merged. Without worker_role, qc_role, verification and execution the task only asks them; their note is its output",
     ),
   on_reject: z
     .enum(["fail", "stop"])
     .optional()
     .describe("For a task that only asks: a rejection fails it, or stops the run (default)"),
-  notes: text(50_000)
-    .default("")
-    .describe("Research and alternatives for the planner and people; workers do not see it"),
+  notes: text(50_000).default("").describe("Research and alternatives; workers do not see it"),
 });
 
 const workersFields = {
@@ -176,7 +172,7 @@ const plain = z.strictObject({
   setup: setup
     .optional()
     .describe(
-      "Installs what tasks and checks need, once, with access to package registries: uv sync, go mod vendor. If left out, npm, pnpm or yarn installs what a lockfile names",
+      "Installs what tasks and checks need, once: uv sync, go mod vendor. If left out, npm, pnpm or yarn installs what a lockfile names",
     ),
   tasks: z.array(planTask).min(1).max(500).describe("Task 0 validates the environment; 1.x do the work"),
 });

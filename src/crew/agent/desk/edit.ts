@@ -7,7 +7,7 @@ import { nearestPassage } from "./nearest-passage.ts";
 import { type Desk, folderOf, path, writing } from "./place.ts";
 
 const edit = z.object({
-  old: z.string().min(1).max(largestFile).describe("Exact passage"),
+  old: z.string().min(1).max(largestFile),
   new: z.string().max(largestFile),
   replace_all: z.boolean().default(false),
 });
@@ -18,9 +18,8 @@ export const writeTool = (desk: Desk) =>
   operation({
     ...writing,
     name: "write_file",
-    summary: "Create or replace a file in your folder.",
-    guidance: "Missing folders are created. To change part of a file use edit_file.",
-    input: z.object({ path, content: z.string().max(largestFile).describe("All of it") }),
+    summary: "Create or replace a file.",
+    input: z.object({ path, content: z.string().max(largestFile) }),
     output: z.object({ path: z.string(), bytes: z.int() }),
     async run(_app: CrewApp, { path, content }) {
       const written = await writeWithin(await folderOf(desk), path, content);
@@ -32,8 +31,8 @@ export const editTool = (desk: Desk) =>
   operation({
     ...writing,
     name: "edit_file",
-    summary: "Replace passages of a file in order; all or none.",
-    guidance: "Each `old` must occur exactly once, spaces and line breaks included, unless replace_all is set.",
+    summary: "Replace passages of a file; all or none.",
+    guidance: "Each `old` must occur exactly once, or set replace_all.",
     input: z.object({ path, edits: z.array(edit).min(1).max(50) }),
     output: z.object({ path: z.string(), lines: z.array(z.int()).describe("Where each edit was made") }),
     async run(_app: CrewApp, { path, edits }) {

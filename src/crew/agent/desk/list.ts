@@ -11,7 +11,7 @@ export const listTool = (desk: Desk) =>
   operation({
     ...reading,
     name: "list_files",
-    summary: "List the files of your folder, without ignored files.",
+    summary: "List files, without ignored ones.",
     guidance: "500 paths at a time; `next` if there are more.",
     input: z.object({ under, glob, skip }),
     output: z.object({ files: z.array(z.string()), total: z.int(), next: z.int().optional() }),

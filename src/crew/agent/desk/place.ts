@@ -40,8 +40,8 @@ export async function accessOf(desk: Confined): Promise<SandboxAccess> {
 }
 
 export const path = filePath;
-export const under = filePath.optional().describe("Only under this folder");
-export const glob = z.string().min(1).max(200).optional().describe("As in .gitignore: *.ts, src/**, !*.test.ts");
+export const under = filePath.optional().describe("Folder");
+export const glob = z.string().min(1).max(200).optional().describe("As in .gitignore");
 export const skip = z.int().min(0).default(0).describe("`next` of the page before");
 
 /** What all tools of a desk have in common. */

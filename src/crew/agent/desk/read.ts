@@ -13,17 +13,16 @@ export const readTool = (desk: Desk) =>
   operation({
     ...reading,
     name: "read_file",
-    summary: "Read a file in your folder: text by lines, or an image.",
-    guidance: "`of` is its number of lines: read long files in parts.",
+    summary: "Read a file: text by lines, or an image.",
     input: z.object({
       path,
       from: z
         .int()
         .refine((line) => line !== 0, "lines count from 1")
-        .default(1)
+        .optional()
         .describe("First line; -50: the last 50"),
       lines: z.int().min(1).max(2000).default(400),
-      numbers: z.boolean().default(false).describe("Number the lines"),
+      numbers: z.boolean().default(false),
     }),
     output: z.object({
       content: z.string().optional(),
@@ -32,7 +31,7 @@ export const readTool = (desk: Desk) =>
       note: z.string().optional(),
       image: z.object({ media_type: z.string(), data: z.string() }).optional(),
     }),
-    async run(_app: CrewApp, { path, from, lines, numbers }) {
+    async run(_app: CrewApp, { path, from = 1, lines, numbers }) {
       const bytes = await readBytes(await folderOf(desk), path);
       if (!bytes.ok) return bytes;
       const media_type = imageType(bytes.value);

@@ -29,15 +29,15 @@ export function commandTools(desk: Desk) {
   const run = operation({
     ...writing,
     name: "run_command",
-    summary: "Run a program in your folder: exit code and output.",
+    summary: "Run a program in your folder.",
     guidance:
-      'No shell: for pipes use ["sh", "-c", "…"]. No network. A long output is cut to its first and last lines; read_output has the rest.',
+      'For pipes use ["sh", "-c", "…"]. A long output is cut to its first 50 and last 150 lines; read_output has the rest.',
     input: z.object({
       run: z.array(z.string().max(20_000)).min(1).max(200).describe("Program and arguments"),
       env: z.array(variable).max(100).default([]).describe("NAME=value"),
-      seconds: z.number().min(1).max(86_400).optional().describe("Shorter time limit"),
-      head: z.int().min(0).max(2000).default(50).describe("First lines"),
-      tail: z.int().min(0).max(2000).default(150).describe("Last lines"),
+      seconds: z.number().min(1).max(86_400).optional().describe("Time limit"),
+      head: z.int().min(0).max(2000).default(50),
+      tail: z.int().min(0).max(2000).default(150),
     }),
     output: z.object({
       exit: z.int().nullable(),

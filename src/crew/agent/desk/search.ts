@@ -16,14 +16,14 @@ export const searchTool = (desk: Desk) =>
     ...reading,
     name: "search_files",
     summary: "Find lines that match a regular expression, like ripgrep.",
-    guidance: "Skips ignored and binary files. Prints path:line:text, 100 matches at a time; `next` if there are more.",
+    guidance: "100 lines at a time.",
     input: z.object({
-      pattern: z.string().min(1).max(1000).describe("Case-sensitive"),
-      literal: z.boolean().default(false).describe("Plain text"),
+      pattern: z.string().min(1).max(1000),
+      literal: z.boolean().default(false),
       ignore_case: z.boolean().default(false),
       under,
       glob,
-      context: z.int().min(0).max(20).default(0).describe("Lines around each match"),
+      context: z.int().min(0).max(20).default(0),
       skip,
     }),
     output: z.object({

@@ -12,7 +12,7 @@ export const todoTool = () =>
     effect: "writes",
     touches: ["run"],
     name: "todo_write",
-    summary: "Set your list of steps, all of it.",
+    summary: "Set your list of steps.",
     guidance: "For work of several steps: people see it while you work.",
     input: z.object({ todos: z.array(step).max(50) }),
     output: z.object({ done: z.int(), of: z.int() }),
