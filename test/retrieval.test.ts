@@ -37,7 +37,7 @@ describe.each(engines)("retrieval on %s", (engine) => {
   test("F1: a question of thousands of characters is answered by its rare words, wherever they stand", async () => {
     const { call, found } = await withSources(engine, {
       "a.txt": "The capercaillie nests under the northern spruce.",
-      "b.txt": filler.repeat(2),
+      ...Object.fromEntries(Array.from({ length: 12 }, (_, n) => [`${n}.txt`, `${n} ${filler.repeat(2)}`])),
     });
     const distinct = Array.from({ length: 60 }, (_, n) => `wordno${String.fromCharCode(97 + (n % 26))}${n}`).join(" ");
     const question = `${filler.repeat(20)} ${distinct} where does the capercaillie nest`;

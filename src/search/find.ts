@@ -13,7 +13,7 @@ import { aboveFloor, best, byBest, byPage, fuse, type Scores } from "./rank/fuse
 import { linkedFrom } from "./rank/hops.ts";
 import type { Term } from "./rank/lexical/choose.ts";
 import type { WordIndex } from "./rank/lexical.ts";
-import { snippet } from "./rank/marks.ts";
+import { marker, type Snippet } from "./rank/marks.ts";
 import type { Meaning, Near, Nearest } from "./rank/meaning.ts";
 import type { PassagePlaces } from "./rank/places.ts";
 import { isCutShort, requirementsOf, searchTerms } from "./rank/terms.ts";
@@ -153,9 +153,10 @@ export function finder({ db, places, words, indexer, meaning, speller, weights }
     const nearNums = new Set(
       near?.hits.slice(0, options.limit).flatMap((hit) => (hit.score > near.floor.beside ? [hit.num] : [])),
     );
+    const marks = marker(terms);
     const explain = ({ num, score }: ScoredPassage, row: StoredPassage | undefined): Hit[] => {
       if (!row) return [];
-      const { text, found } = snippetOf(row, terms);
+      const { text, found } = snippetOf(row, marks);
       const why = [
         ...(found.length > 0 ? [`words: ${found.join(", ")}`] : []),
         ...(nearNums.has(num) ? ["similar meaning"] : []),
@@ -266,10 +267,10 @@ function rarest(terms: Term[]): Term[] {
 }
 
 /** If only the heading matched, the snippet begins with it. */
-function snippetOf({ heading, body }: Pick<Hit, "heading" | "body">, terms: Term[]) {
-  const own = snippet(body, terms);
+function snippetOf({ heading, body }: Pick<Hit, "heading" | "body">, snippet: (body: string) => Snippet) {
+  const own = snippet(body);
   const above = heading.split(" › ").at(-1);
-  return own.found.length > 0 || !above ? own : snippet(`${above}: ${body}`, terms);
+  return own.found.length > 0 || !above ? own : snippet(`${above}: ${body}`);
 }
 
 /** `top` is the best word score of all lists that are compared. */

@@ -73,16 +73,17 @@ export function speller(db: Database) {
       if (!isCandidate(word)) return [];
       await refresh();
       const shared = new Map<string, number>();
+      const allowed = word.length < 9 ? 1 : 2;
       for (const trigram of trigramsOf(word))
-        for (const other of index.get(trigram) ?? []) shared.set(other, (shared.get(other) ?? 0) + 1);
+        for (const other of index.get(trigram) ?? [])
+          if (Math.abs(other.length - word.length) <= allowed) shared.set(other, (shared.get(other) ?? 0) + 1);
       // Two letters in the wrong order can leave no trigram in common.
       for (const other of withSwappedLetters(word))
         if (index.get(trigramsOf(other)[0] ?? "")?.includes(other)) shared.set(other, word.length);
-      const allowed = word.length < 9 ? 1 : 2;
       // An edit changes at most four trigrams: most words that share one need not be compared.
       const least = trigramsOf(word).length - 4 * allowed;
       return [...shared]
-        .filter(([other, count]) => count >= least && Math.abs(other.length - word.length) <= allowed)
+        .filter(([, count]) => count >= least)
         .map(([other, count]) => ({ other, count, off: distance(word, other, allowed) }))
         .filter(({ other, off }) => off > 0 && off <= allowed && (word.length > maxShort || isSlip(word, other)))
         .sort((a, b) => a.off - b.off || b.count - a.count || (a.other < b.other ? -1 : 1))
@@ -110,8 +111,15 @@ const withSwappedLetters = (word: string) =>
 const withoutDoubles = (word: string) => word.replaceAll(/(.)\1/gu, "$1");
 
 /** A mistyped `what` or `which` says as little as the word that was meant. */
-export const isStopWordSlip = (word: string) =>
-  stopWordList.some((stop) => stop.length > 2 && (distance(word, stop, 1) <= 1 || isSlip(word, stop)));
+export function isStopWordSlip(word: string): boolean {
+  if (withSwappedLetters(word).some((other) => longStopWords.has(other))) return true;
+  if (singledStopWords.has(withoutDoubles(word))) return true;
+  for (const stop of longStopWords) if (distance(word, stop, 1) <= 1) return true;
+  return false;
+}
+
+const longStopWords = new Set(stopWordList.filter((word) => word.length > 2));
+const singledStopWords = new Set([...longStopWords].map(withoutDoubles));
 
 function byTrigram(all: string[]): Map<string, string[]> {
   const index = new Map<string, string[]>();

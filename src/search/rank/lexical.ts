@@ -6,6 +6,7 @@ import {
   indexTotals,
   passagesWith,
   type QueryWord,
+  type RankLimits,
   type Requirements,
   rankLimits,
   type ScoredPassage,
@@ -18,6 +19,7 @@ import { isStopWordSlip } from "../index/spelling.ts";
 import { hasFilters, mayRead } from "../scope.ts";
 import { choose, commonCount, type Term, tellingIn } from "./lexical/choose.ts";
 import { rank } from "./lexical/engines.ts";
+import { type CachedPostings, cachedPostings } from "./lexical/postings.ts";
 import type { PassagePlaces } from "./places.ts";
 
 export type ScopedLimit = {
@@ -35,8 +37,9 @@ const minPrefixLength = 3;
 
 /** Finds passages by their words, on either engine. */
 export function wordIndex(db: Database, places: PassagePlaces) {
-  const totals = cachedTotals(db);
-  const countsOf = cachedCounts(db, totals);
+  const postings = db.engine === "sqlite" ? cachedPostings(db) : undefined;
+  const totals = cachedTotals(db, postings);
+  const countsOf = cachedCounts(db, totals, postings);
 
   /** Ranks passages with the rarest words; if they are too few, those with only the other words follow. */
   async function ranking(
@@ -47,11 +50,18 @@ export function wordIndex(db: Database, places: PassagePlaces) {
   ): Promise<Ranking> {
     let hits: ScoredPassage[] = [];
     let left = terms.filter((term) => term.count > 0);
+    const isCached =
+      scope === undefined &&
+      excluded.length === 0 &&
+      left.every(({ word, isPrefix }) => !isPrefix && postings?.isListed(word));
     while (hits.length < enough && left.some(isTelling)) {
-      const choice = choose(left, totals.passages, rankLimits[db.engine], isTelling);
+      const choice = choose(left, totals.passages, isCached ? unlimited : rankLimits[db.engine], isTelling);
       if (!choice) break;
       const known = new Set(hits.map(({ num }) => num));
-      const found = await rank[db.engine](db, { ...choice, excluded }, totals, limit, scope);
+      const cached = isCached
+        ? await postings?.best(wordsIn(choice.selecting), wordsIn(choice.scoring), limit)
+        : undefined;
+      const found = cached ?? (await rank[db.engine](db, { ...choice, excluded }, totals, limit, scope));
       hits = known.size === 0 ? found : [...hits, ...found.filter(({ num }) => !known.has(num))];
       left = left.filter((term) => !choice.selecting.includes(term));
     }
@@ -60,16 +70,13 @@ export function wordIndex(db: Database, places: PassagePlaces) {
 
   async function inScope(hits: ScoredPassage[], scope: Scope): Promise<ScoredPassage[]> {
     if (hits.length === 0) return [];
-    const nums = hits.map((hit) => hit.num);
-    if (hasFilters(scope)) {
-      const inside = await numsInScope(db, scope, nums);
-      return hits.filter((hit) => inside.has(hit.num));
-    }
-    const known = await places.of(nums);
-    return hits.filter(({ num }) => {
-      const place = known.get(num);
-      return place !== undefined && mayRead(scope, place);
-    });
+    if (!hasFilters(scope)) return places.matching(hits, (place) => mayRead(scope, place));
+    const inside = await numsInScope(
+      db,
+      scope,
+      hits.map((hit) => hit.num),
+    );
+    return hits.filter((hit) => inside.has(hit.num));
   }
 
   return {
@@ -94,7 +101,7 @@ export function wordIndex(db: Database, places: PassagePlaces) {
      * them, are left out.
      */
     async best(terms: Term[], shares: ScopedLimit[], excluded: Requirements[] = []): Promise<ScoredPassage[][]> {
-      const known = await totals();
+      const known = await totals.read();
       const isTelling = tellingIn(terms, known.passages, isStopWordSlip);
       const common = terms.filter((term) => term.count > 0 && !isTelling(term));
       const lists = await bestTelling(terms, shares, known, { excluded, isTelling });
@@ -143,27 +150,45 @@ export function wordIndex(db: Database, places: PassagePlaces) {
 
 export type WordIndex = ReturnType<typeof wordIndex>;
 
+/** Adding up what is in memory takes less than deciding what to leave out. */
+const unlimited: RankLimits = { candidates: Number.POSITIVE_INFINITY, share: 1, ranked: Number.POSITIVE_INFINITY };
+
+const wordsIn = (terms: Term[]) => terms.map(({ word }) => word);
+
 const minTotalsMs = 10_000;
 /** Totals are cached for 100 times as long as counting them took: at most 1 % of the time is spent on it. */
 const totalsFactor = 100;
 
-function cachedTotals(db: Database): () => Promise<IndexTotals> {
+/** In an index that has grown by more than this share, the weights of words would be wrong. */
+const maxGrowth = 0.02;
+
+/** What is cached for SQLite is exact: it needs no totals. */
+function cachedTotals(db: Database, postings: CachedPostings | undefined) {
   let known: IndexTotals | undefined;
   let until = 0;
-  return async () => {
-    const began = Date.now();
-    if (known && began < until) return known;
-    known = await indexTotals[db.engine](db.read);
-    until = Date.now() + Math.max(minTotalsMs, (Date.now() - began) * totalsFactor);
-    return known;
+  return {
+    async read(): Promise<IndexTotals> {
+      if (postings) return { passages: postings.passages(), length: 1, last: 0, common: new Map() };
+      const began = Date.now();
+      if (known && began < until) return known;
+      known = await indexTotals[db.engine](db.read);
+      until = Date.now() + Math.max(minTotalsMs, (Date.now() - began) * totalsFactor);
+      return known;
+    },
+    /** With the highest passage number now. */
+    compare(last: number): void {
+      if (known && last - known.last > known.passages * maxGrowth) until = 0;
+    },
   };
 }
+
+type Totals = ReturnType<typeof cachedTotals>;
 
 const countsMs = 60_000;
 const minCachedCount = 100;
 
 /** Caches the counts of common words, which take longest to count and change least. */
-function cachedCounts(db: Database, totals: () => Promise<IndexTotals>) {
+function cachedCounts(db: Database, totals: Totals, postings: CachedPostings | undefined) {
   const cached = new Map<string, number>();
   let since = Date.now();
   return async (queryWords: QueryWord[]): Promise<WordCounts> => {
@@ -171,21 +196,29 @@ function cachedCounts(db: Database, totals: () => Promise<IndexTotals>) {
       cached.clear();
       since = Date.now();
     }
-    const { common } = await totals();
-    const words = queryWords.map(spelledFor[db.engine]);
-    const known = new Map(
-      words.flatMap((word) => {
-        const n = common.get(word) ?? cached.get(word);
-        return n === undefined ? [] : [[word, n] as const];
-      }),
-    );
-    const unknown = words.filter((word) => !known.has(word));
-    const { counts, isBehind } = await countMatches[db.engine](db.read, unknown);
+    const isBehind = await postings?.refresh();
+    const { common } = await totals.read();
+    const listed = await postings?.counts(queryWords.flatMap(({ word, isPrefix }) => (isPrefix ? [] : [word])));
+    const known = new Map<string, number>();
+    const unknown: string[] = [];
+    for (const one of queryWords) {
+      const spelled = spelledFor[db.engine](one);
+      const n = (one.isPrefix ? undefined : listed?.get(one.word)) ?? common.get(spelled) ?? cached.get(spelled);
+      if (n === undefined) unknown.push(spelled);
+      else known.set(spelled, n);
+    }
+    const answer = (isBehind: boolean): WordCounts => ({
+      counts: queryWords.map((one) => known.get(spelledFor[db.engine](one)) ?? 0),
+      isBehind,
+    });
+    if (unknown.length === 0 && isBehind !== undefined) return answer(isBehind);
+    const found = await countMatches[db.engine](db.read, unknown);
     for (const [at, word] of unknown.entries()) {
-      const n = counts[at] ?? 0;
+      const n = found.counts[at] ?? 0;
       known.set(word, n);
       if (n >= minCachedCount) cached.set(word, n);
     }
-    return { counts: words.map((word) => known.get(word) ?? 0), isBehind };
+    totals.compare(found.last ?? 0);
+    return answer(found.isBehind);
   };
 }

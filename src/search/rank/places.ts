@@ -30,6 +30,15 @@ export function passagePlaces(db: Database) {
         }),
       );
     },
+    /** Those of `hits` whose place fits. */
+    async matching<T extends { num: number }>(hits: T[], fits: (place: PassagePlace) => boolean): Promise<T[]> {
+      const isKnown = hits.every(({ num }) => known.has(num));
+      const found = isKnown ? known : await this.of(hits.map(({ num }) => num));
+      return hits.filter(({ num }) => {
+        const place = found.get(num);
+        return place !== undefined && fits(place);
+      });
+    },
     forget(num: number): void {
       known.delete(num);
     },

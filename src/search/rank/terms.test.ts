@@ -6,7 +6,8 @@ import { linksIn } from "../index/links.ts";
 import { distance } from "../index/spelling.ts";
 import { readQuery } from "../query.ts";
 import { dateWords } from "./dates.ts";
-import { snippet } from "./marks.ts";
+import { nthLargest } from "./lexical/sums.ts";
+import { marker } from "./marks.ts";
 import { searchTerms, wordsOf } from "./terms.ts";
 
 test.each([
@@ -65,7 +66,7 @@ test("stems are those of SQLite's own index", () => {
 const asked = (...words: string[]) => words.map((word) => ({ word }));
 
 test("words of a snippet are marked however they end, and identifiers by their parts", () => {
-  const { text, found } = snippet("The queues were retried by claimNext().", asked("queue", "retry", "next"));
+  const { text, found } = marker(asked("queue", "retry", "next"))("The queues were retried by claimNext().");
   expect(text).toBe("The \u0001queues\u0002 were \u0001retried\u0002 by \u0001claimNext\u0002().");
   expect(found).toEqual(["queue", "retry", "next"]);
 });
@@ -73,7 +74,7 @@ test("words of a snippet are marked however they end, and identifiers by their p
 test("marks never lose or add a character", () => {
   fc.assert(
     fc.property(fc.string({ unit: "grapheme" }), fc.array(fc.string()), (body, terms) => {
-      const { text } = snippet(body.slice(0, 80), asked(...terms));
+      const { text } = marker(asked(...terms))(body.slice(0, 80));
       const plain = (value: string) =>
         value
           .replaceAll(/[\u0001\u0002…]/g, "")
@@ -122,4 +123,43 @@ test("links are found as people and agents write them, from the folder of the fi
 test("a date in digits is also what people call it", () => {
   expect(dateWords("log of 2023-05-08")).toBe("8 May 2023 Monday");
   expect(dateWords("2023-13-40")).toBe("");
+});
+
+test("K10: a word is marked wherever the text has its stem, in any case, script and place", () => {
+  const ends = ["", "s", "es", "ies", "y", "ed", "ying", "ational", "ness", "ly"];
+  const plainWord = fc
+    .tuple(fc.stringMatching(/^[a-z]{1,5}$/), fc.constantFrom(...ends))
+    .map(([begin, end]) => begin + end);
+  const other = fc.constantFrom(
+    "claimNext",
+    "snake_case",
+    "1,048,576",
+    "Ünïcode",
+    "東京",
+    "“quoted”",
+    "😀",
+    "it’s",
+    "x2",
+  );
+  fc.assert(
+    fc.property(fc.array(fc.oneof(plainWord, other), { minLength: 1, maxLength: 20 }), fc.nat(), (words, at) => {
+      const asks = searchTerms(words[at % words.length] ?? "");
+      const known = new Set(wordsOf(words.join(" ")).map(stem));
+      const { found } = marker(asks.map((word) => ({ word })))(words.join(" "));
+      expect(found).toEqual(asks.filter((word) => known.has(stem(word))));
+      const shouted = marker(asked("plain"))("A PLAIN, plains «Plain» word");
+      expect(shouted.text).toBe("A \u0001PLAIN\u0002, \u0001plains\u0002 «\u0001Plain\u0002» word");
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test("the n-th largest is the one that sorting finds", () => {
+  const numbers = fc.array(fc.constantFrom(0, 1, 2, 3, 5, 8, 13, 0.5), { minLength: 1, maxLength: 40 });
+  fc.assert(
+    fc.property(numbers, fc.integer({ min: 1, max: 50 }), (values, n) => {
+      const sorted = [...values].sort((a, b) => b - a);
+      expect(nthLargest(Float32Array.from(values), n)).toBe(sorted[Math.min(n, sorted.length) - 1]);
+    }),
+  );
 });

@@ -31,6 +31,15 @@ const anyWord = new RegExp(
 /** The same for ASCII texts, several times as fast. */
 const asciiWord = /(?<![A-Za-z0-9_.,])\d{1,3}(?:[,.']\d{3})+(?![A-Za-z0-9_]|[.,]\d)|[A-Za-z0-9_]+/g;
 
+/** Reads the raw word that begins at a place of a text. */
+export function wordReader(): (text: string, at: number) => string | undefined {
+  const here = new RegExp(anyWord.source, "uy");
+  return (text, at) => {
+    here.lastIndex = at;
+    return here.exec(text)?.[0];
+  };
+}
+
 /** Finds the raw words of a text: a grouped number, a run of an unspaced script, or letters and digits. */
 export const rawWordIn = (text: string) => (isAscii(text) ? asciiWord : anyWord);
 

@@ -18,6 +18,8 @@ export const derivedTables = [
   "passages",
   "passage_text",
   "passage_links",
+  "passage_words",
+  "removed_passages",
   "vocabulary",
   // Computed from events, versions and decisions.
   "trust_queue",

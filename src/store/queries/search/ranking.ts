@@ -34,8 +34,11 @@ export const rankLimits: Record<Engine, RankLimits> = {
   postgres: { candidates: 1000, share: 0.03, ranked: 2000 },
 };
 
-/** Number of passages for each word. While `isBehind`, changes wait to be indexed and counts may be too low. */
-export type WordCounts = { counts: number[]; isBehind: boolean };
+/**
+ * Number of passages for each word. While `isBehind`, changes wait to be indexed and counts may be too low. `last` is
+ * the highest passage number, on PostgreSQL, where it tells that statistics are outdated.
+ */
+export type WordCounts = { counts: number[]; isBehind: boolean; last?: number };
 
 /** Takes words as `spelledFor` spells them. PostgreSQL stops counting at twice the number that it would rank. */
 export const countMatches: Record<Engine, (query: Query, words: string[]) => Promise<WordCounts>> = {
@@ -45,7 +48,8 @@ export const countMatches: Record<Engine, (query: Query, words: string[]) => Pro
   },
   async postgres(query, words) {
     const [row] = await selectCounts.postgres(query, { words });
-    return { counts: (row?.counts ?? []).map(Number), isBehind: row?.behind === true };
+    const last = Number(row?.last ?? 0);
+    return { counts: (row?.counts ?? []).map(Number), isBehind: row?.behind === true, last };
   },
 };
 
@@ -57,9 +61,9 @@ const selectCounts = {
           SELECT q.key AS at, (SELECT count(*) FROM passage_text WHERE passage_text MATCH q.value) AS n
           FROM json_each(${slot("words")}) q)) AS counts`,
   ),
-  postgres: prepared<{ words: string[] }, { behind: boolean; counts: string[] }>(
+  postgres: prepared<{ words: string[] }, { behind: boolean; last: string | null; counts: string[] }>(
     (_, slot) => sql`
-      SELECT EXISTS (SELECT 1 FROM search_queue) AS behind, ARRAY(
+      SELECT EXISTS (SELECT 1 FROM search_queue) AS behind, (SELECT max(rowid) FROM passage_text) AS last, ARRAY(
         SELECT (SELECT count(*) FROM (SELECT 1 FROM passage_text WHERE words @@ q.word::tsquery LIMIT ${sql.lit(2 * rankLimits.postgres.ranked)}) AS f)
         FROM unnest(${slot("words")}::text[]) WITH ORDINALITY AS q (word, at) ORDER BY q.at) AS counts`,
   ),
