@@ -321,6 +321,18 @@ export const contradictionsOf = (query: Query, subject: string): Promise<Contrad
     .where("p.state", "not in", ["stale", "withdrawn"])
     .execute();
 
+/** The other pages with passages that those of this page contradict. */
+export async function subjectsContradictedBy(query: Query, subject: string): Promise<string[]> {
+  const rows = await query
+    .selectFrom("contradictions")
+    .select("subject")
+    .distinct()
+    .where("other_subject", "=", subject)
+    .where("subject", "!=", subject)
+    .execute();
+  return rows.map((row) => row.subject);
+}
+
 /** The events that took back what these tasks, runs and roles wrote, oldest first. */
 export async function withdrawalEvents(query: Query, subjects: readonly string[]) {
   if (subjects.length === 0) return [];
