@@ -82,7 +82,10 @@ export function openTrust(deps: Deps) {
     const until = performance.now() + ms;
     for (;;) {
       const tickets = await nextTrustTickets(db.read, ticketsAtOnce);
-      if (tickets.length === 0) return true;
+      if (tickets.length === 0) {
+        isRebuilding = false;
+        return true;
+      }
       for (const [subject, ofIt] of await bySubject(tickets)) {
         await update(subject, ofIt);
         if (performance.now() > until) return false;
@@ -111,6 +114,11 @@ export function openTrust(deps: Deps) {
     return found;
   }
 
+  async function restart(): Promise<void> {
+    isRebuilding = true;
+    await db.write((tx) => resetTrust(tx));
+  }
+
   async function subjectsOf({ kind, subject }: TrustTicket): Promise<string[]> {
     const [noun = "", ...rest] = subject.split(":");
     const name = rest.join(":");
@@ -121,7 +129,7 @@ export function openTrust(deps: Deps) {
     if (noun === "role") return subjectsWritten(db.read, { role: name });
     if (noun === "topic") return topicsAboutPassages(db.read, name);
     // After a rebuild of the index nothing is known about what changed.
-    if (kind === "index-rebuilt" || kind === "index-repaired") await db.write((tx) => resetTrust(tx));
+    if (kind === "index-rebuilt" || kind === "index-repaired") await restart();
     return [];
   }
 
@@ -355,13 +363,8 @@ export function openTrust(deps: Deps) {
     },
     /** Forgets the states and computes them from the record again; decisions of people and what they saw are kept. */
     async rebuild(): Promise<void> {
-      await db.write((tx) => resetTrust(tx));
-      isRebuilding = true;
-      try {
-        await this.refresh(Number.POSITIVE_INFINITY);
-      } finally {
-        isRebuilding = false;
-      }
+      await restart();
+      await this.refresh(Number.POSITIVE_INFINITY);
     },
     pathOf,
 
