@@ -45,7 +45,7 @@ describe.each(backends)("P3: scriptorium hook ($store, $engine)", (backend) => {
     expect((await prompt("/remember the Quaywise cache")).stdout).toBe("");
     const { answer, text } = await prompt("Add metrics to the Quaywise cache");
     expect(answer.hookSpecificOutput.hookEventName).toBe("UserPromptSubmit");
-    expect(text).toMatch(/`+data from entry:decisions, line 1, planner, \d{4}-\d\d-\d\d\n.*Chose SQLite/);
+    expect(text).toMatch(/`+data from entry:decisions, line 1, planner, \d{4}-\d\d-\d\d, unverified\n.*Chose SQLite/);
     expect((await prompt("and the Quaywise cache again")).stdout).toBe("");
     expect((await prompt("what about the Quaywise cache", "other")).text).toContain("Chose SQLite");
     // A compacted conversation has lost it.

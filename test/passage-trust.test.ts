@@ -3,14 +3,17 @@ import { dirname } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { openApp } from "../src/app.ts";
 import { loadConfig } from "../src/config/config.ts";
+import { answerHook } from "../src/hooks/answer.ts";
 import { type Caller, newTurn } from "../src/kernel/caller.ts";
 import { unwrap } from "../src/kernel/result.ts";
 import { operations } from "../src/operation-list.ts";
+import { scriptorium } from "./support/commands.ts";
 import { executed, newRun, passes, planned, playing } from "./support/crew.ts";
 import {
   agent,
   allEvents,
   backends,
+  engines,
   gitPerson,
   newWorkspace,
   person,
@@ -247,6 +250,143 @@ describe.each(backends)("with $store on $engine", (backend) => {
     expect(await rows()).toEqual(before);
     expect((await allEvents(app)).length).toBe(events);
   });
+});
+
+describe.each(engines)("trust as agents and people see it (%s)", (engine) => {
+  /** Two entries about the same: what is verified, what is not, and what lost its trust. */
+  async function book() {
+    const workspace = await newWorkspace({ engine });
+    const { app } = workspace;
+    await commit(workspace, "vision", "# Harbour\n\nThe harbour crane lifts 40 tons.\n");
+    await verify(workspace, "vision", "crane");
+    const notes = "# Harbour\n\nThe harbour crane has a red cabin.\n\nThe harbour crane harbour crane lifts 90 tons.\n";
+    await commit(workspace, "notes", notes);
+    unwrap(await listTrust.perform(app, {}, person()));
+    return workspace;
+  }
+
+  test("K10: recall, search and search_entries say how far a passage can be relied on, and prefer what is verified", async () => {
+    const { app } = await book();
+    const query = "harbour crane lifts";
+    const { passages } = unwrap(await recall.perform(app, { query }, agent("planner")));
+    expect(passages.map(({ ref, trust }) => [ref, trust])).toEqual([
+      ["entry:vision", "verified_by_person"],
+      ["entry:notes", "disputed"],
+    ]);
+    expect(passages[1]?.doubts).toEqual([
+      'disputed "The harbour crane harbour crane lifts 90 tons.": entry:vision says "The harbour crane lifts 40 tons."',
+    ]);
+    const verified = unwrap(await recall.perform(app, { query, trust: "verified" }, agent("planner")));
+    expect(verified.passages.map(({ ref, text }) => [ref, text])).toEqual([
+      ["entry:vision", "The harbour crane lifts 40 tons."],
+    ]);
+    const nothing = unwrap(await recall.perform(app, { query: "red cabin", trust: "verified" }, agent("planner")));
+    expect([nothing.passages, nothing.notes]).toEqual([[], [expect.stringContaining("none of them is verified")]]);
+    const found = unwrap(await operations.search.perform(app, { query }, agent("planner")));
+    const inEntries = unwrap(await operations.search_entries.perform(app, { query }, agent("planner")));
+    for (const results of [found.results, inEntries.results])
+      expect(new Map(results.map(({ id, trust }) => [id, trust]))).toEqual(
+        new Map([
+          ["notes", "disputed"],
+          ["vision", "verified_by_person"],
+        ]),
+      );
+  });
+
+  test("K10: fetch_entry and the node of an entry count its passages by trust, and name those to doubt", async () => {
+    const { app } = await book();
+    const counts = { unverified: 1, disputed: 1 };
+    const fetched = unwrap(await operations.fetch_entry.perform(app, { id: "notes" }, agent("planner")));
+    expect(fetched.trust).toEqual({ counts, doubts: [expect.stringContaining('disputed "The harbour crane harbour')] });
+    const node = { id: "entry:notes", fields: ["trust"] };
+    expect(unwrap(await operations.memory_get_node.perform(app, node, agent("planner")))).toMatchObject({
+      properties: { trust: counts },
+    });
+  });
+
+  test("K10: the inbox has one item for each page with passages to check again", async () => {
+    const workspace = await book();
+    await commit(workspace, "vision", "# Harbour\n\nThe harbour crane lifts 45 tons.\n");
+    const { recheck } = unwrap(await operations.inbox.perform(workspace.app, {}, person()));
+    expect(recheck).toMatchObject([
+      {
+        source_path: "wiki/vision.md",
+        count: 1,
+        state: "unverified",
+        cause: expect.stringContaining("planner changed"),
+      },
+    ]);
+  });
+
+  test("K10: a worker whose evidence is a passage that lost its trust is told, and so is the verifier", async () => {
+    const made = await book();
+    appendFileSync(made.file("scriptorium.yaml"), "crew: {sandbox: none}\n");
+    const app = await made.open();
+    const run = await newRun(app, [planned("0")]);
+    let answer = "";
+    let verifier = "";
+    const lifts = "The harbour crane harbour crane lifts 90 tons.";
+    await executed(
+      app,
+      run,
+      playing({
+        async worker({ use }) {
+          const { call } = await use("fetch_entry", { id: "notes" });
+          const from = { from: "call", ref: call };
+          const statements = [
+            { statement: "It lifts 90 tons", evidence: lifts, ...from },
+            { statement: "Its cabin is red", evidence: "The harbour crane has a red cabin.", ...from },
+          ];
+          answer = String(
+            (await use("submit_output", { output: "It lifts 90 tons; its cabin is red.", statements })).message,
+          );
+        },
+        qc: async (scene) => {
+          verifier = scene.told;
+          return passes(scene);
+        },
+      }),
+    );
+    const doubt = `entry:notes is disputed: entry:vision says "The harbour crane lifts 40 tons."`;
+    expect(answer).toContain(`1 of 2 statements rest on passages that lost their trust: ${doubt}`);
+    expect(verifier).toContain(`It lifts 90 tons (${doubt})`);
+    expect(verifier).not.toContain("Its cabin is red (");
+    const submitted = (await allEvents(app)).find(({ kind }) => kind === "output-submitted");
+    expect(submitted?.data).toMatchObject({ doubted: [{ statement: "It lifts 90 tons", doubt }] });
+  });
+
+  test("K10: hooks label the passages that they add, and leave out what was withdrawn", async () => {
+    const { app } = await book();
+    const hook = (prompt: string) =>
+      answerHook(app, "user-prompt", { session_id: "s-1", prompt, transcript_path: null });
+    const said = String(await hook("Which load does the harbour crane lift in tons?"));
+    expect(said).toContain("verified_by_person");
+    expect(said).toContain("disputed");
+    await commit(bookOf(app), "glossary", "The harbour crane paints parrots.\n", inRun("engineer", "bad"));
+    await commit(bookOf(app), "glossary", "The harbour crane paints parrots.\n\nA word.\n");
+    unwrap(await revertRun.perform(app, { run: "bad", confirm: true }, person()));
+    expect(String(await hook("Does the harbour crane paint parrots?"))).not.toContain("paints parrots");
+  });
+});
+
+const bookOf = (app: TestWorkspace["app"]) => ({ app }) as TestWorkspace;
+
+test("K10: people show, verify and dispute passages in the shell", async () => {
+  const workspace = await newWorkspace();
+  const { root } = workspace;
+  await commit(workspace, "vision", "# Vision\n\nParcels arrive within 2 days.\n");
+  const run = (...args: string[]) => scriptorium(["trust", ...args], { cwd: root });
+  const passage = (await page(workspace, "vision")).passages[0]?.passage ?? "";
+  expect((await run("show", "vision")).stdout).toContain("wiki/vision.md: 1 unverified");
+  const anyone = { cwd: root, env: { SCRIPTORIUM_TOKEN: "" } };
+  const denied = await scriptorium(["trust", "verify", "vision", passage.slice(0, 8)], anyone);
+  expect([denied.code, denied.stderr]).toEqual([1, expect.stringContaining("a person must confirm this")]);
+  const verified = await scriptorium(["trust", "verify", "vision", passage.slice(0, 8), "--json"], { cwd: root });
+  expect(JSON.parse(verified.stdout)).toMatchObject({ passage: { state: "verified_by_person" } });
+  const strange = await scriptorium(["trust", "verify", "vision", "zzzzzzzz"], { cwd: root });
+  expect(strange.stderr).toContain("wiki/vision.md has no passage zzzzzzzz");
+  expect((await run("dispute", "vision", passage, "--why", "It takes 3 days")).stdout).toContain("in topic t-");
+  expect((await run("list")).stdout).toMatch(/wiki\/vision\.md .*disputed .*Parcels[\s\S]*It takes 3 days/);
 });
 
 const inRun = (role: string, run: string): Caller => ({ kind: "agent", role, turn: newTurn(run, true) });

@@ -10,7 +10,7 @@ export const inboxCommand = (common: () => Common) =>
 type Waiting = OutputOf<typeof inbox>;
 
 /** Open decisions, each with the command for it. */
-function listed({ waiting, proposals, runs, plan_changes, files, gates, settings, topics }: Waiting): string {
+function listed({ waiting, proposals, runs, plan_changes, files, gates, settings, topics, recheck }: Waiting): string {
   if (waiting === 0 && topics.length === 0) return "nothing to review";
   const rows = [
     ...topics.map(({ id, reason, opening, at }) => [
@@ -31,6 +31,12 @@ function listed({ waiting, proposals, runs, plan_changes, files, gates, settings
       `task ${number}: ${title}`,
       when(held_at),
       `scriptorium task approve ${task}`,
+    ]),
+    ...recheck.map(({ source_path, count, state, cause, since }) => [
+      "check again",
+      `${source_path}: ${plural(count, "passage")}, ${state}${cause ? `: ${cause}` : ""}`,
+      when(since),
+      `scriptorium trust show ${source_path}`,
     ]),
     ...plan_changes.map((one) => [
       "plan change",

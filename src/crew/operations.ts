@@ -9,6 +9,7 @@ import { findTask } from "../store/queries/tasks.ts";
 import * as tasks from "../tasks/operations.ts";
 import { longestOutput } from "../tasks/transition.ts";
 import type { CrewApp } from "./record/crew-app.ts";
+import { doubtedCitations, shareOfDoubted } from "./record/doubted-citations.ts";
 import { type Fence, hashOf } from "./record/facts.ts";
 import { askQuestion } from "./record/questions.ts";
 import { seenBy } from "./record/seen.ts";
@@ -148,13 +149,16 @@ export const submitOutput = operation({
           `task ${fence.value.task} delivers files, which are taken from the worktree of a worker that the run starts; release it`,
         );
     }
-    const kept = await app.attempts.submitOutput(fence.value, said, actorOf(caller));
+    const doubted = await doubtedCitations(app, said.statements);
+    const kept = await app.attempts.submitOutput(fence.value, { ...said, doubted }, actorOf(caller));
     if (!kept.ok) return kept;
+    const share = shareOfDoubted(doubted, said.statements.length);
+    const warning = share && `. Warning, which the verifier sees too: ${share}: ${doubted[0]?.doubt}`;
     if (crew)
       return ok({
         status: "submitted" as const,
         attempt: kept.value.attempt,
-        message: "recorded; you are done, stop here",
+        message: `recorded; you are done, stop here${warning}`,
       });
     const made = { hash: hashOf(said.output), filesChanged: [], branch: null, commit: null };
     const completed = await app.attempts.completeWork(fence.value, made, unknownSpent, actorOf(caller));
@@ -162,7 +166,7 @@ export const submitOutput = operation({
     return ok({
       status: "submitted" as const,
       attempt: kept.value.attempt,
-      message: "recorded; another agent verifies it",
+      message: `recorded; another agent verifies it${warning}`,
     });
   },
 });

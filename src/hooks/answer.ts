@@ -3,6 +3,7 @@ import { stat } from "node:fs/promises";
 import { createInterface } from "node:readline";
 import * as z from "zod";
 import { newTurn } from "../kernel/caller.ts";
+import { preferTrusted } from "../search/trusted.ts";
 import { openHandoffs } from "../store/queries/handoffs.ts";
 import type { WikiApp } from "../wiki/wiki-app.ts";
 import { type CatalogueEntry, catalogueText } from "./catalogue.ts";
@@ -77,7 +78,11 @@ async function recallForPrompt(app: WikiApp, { session_id, prompt = "" }: HookIn
   const state = sessionState(app.config.stateFolder, session_id);
   const before = state.read();
   const seen = new Set(before.recalled);
-  const fresh = relevant(query, hits).filter((hit) => !seen.has(hashOf(`${hit.id} ${hit.body}`)));
+  const trusted = await preferTrusted(app, relevant(query, hits), false);
+  // What was taken back is not told to a session that did not ask for it.
+  const fresh = trusted
+    .filter(({ trust }) => trust !== "withdrawn")
+    .filter((hit) => !seen.has(hashOf(`${hit.id} ${hit.body}`)));
   const { text, shown } = recalledText(fresh, tokens);
   if (text === "") return undefined;
   const recalled = shown.map((hit) => hashOf(`${hit.id} ${hit.body}`));

@@ -1,14 +1,7 @@
 import type { Query } from "../store/database.ts";
-import { parseJsonOr } from "../store/json.ts";
+import { type LoggedEvent, withdrawalEvents } from "../store/queries/event-log.ts";
 import { findTopic } from "../store/queries/topics.ts";
-import {
-  type Contradicting,
-  citedBy,
-  contradictionsOf,
-  decisionsOn,
-  passedWork,
-  withdrawalEvents,
-} from "../store/queries/trust.ts";
+import { type Contradicting, citedBy, contradictionsOf, decisionsOn, passedWork } from "../store/queries/trust.ts";
 import type { CitedSourceRow, PassageDecisionRow } from "../store/trust-tables.ts";
 import type { Known } from "./fold.ts";
 import { plainText, withoutLogPrefix } from "./passages.ts";
@@ -62,15 +55,9 @@ async function settledTopics(query: Query, decisions: PassageDecisionRow[]): Pro
 }
 
 /** "run r-1, role engineer" is what one revert took back; an overturned task is named by its subject. */
-function withdrawalOf({
-  kind,
-  subject,
-  actor,
-  at,
-  data,
-}: Awaited<ReturnType<typeof withdrawalEvents>>[number]): Withdrawal {
+function withdrawalOf({ kind, subject, actor, at, data }: LoggedEvent): Withdrawal {
   const name = subject.replace(":", " ");
-  const said = kind === "run-reverted" ? parseJsonOr<{ what?: string }>(data, {}).what : undefined;
+  const said = kind === "run-reverted" ? (data as { what?: string }).what : undefined;
   const of = (said ?? name).split(", ").map((part): [string, string] => {
     const [key = "", ...value] = part.split(" ");
     return [key, value.join(" ")];

@@ -13,6 +13,7 @@ import {
   decisionsOn,
   deleteTrustTickets,
   findTrustSubject,
+  listTrustRows,
   moveTrust,
   nextTrustTickets,
   passagesInState,
@@ -25,6 +26,7 @@ import {
   savePassages,
   saveTrustSubject,
   statesByHash,
+  subjectsContradictedBy,
   subjectsOverdue,
   subjectsWritten,
   type TrustTicket,
@@ -80,7 +82,10 @@ export function openTrust(deps: Deps) {
     const until = performance.now() + ms;
     for (;;) {
       const tickets = await nextTrustTickets(db.read, ticketsAtOnce);
-      if (tickets.length === 0) return true;
+      if (tickets.length === 0) {
+        isRebuilding = false;
+        return true;
+      }
       for (const [subject, ofIt] of await bySubject(tickets)) {
         await update(subject, ofIt);
         if (performance.now() > until) return false;
@@ -109,6 +114,11 @@ export function openTrust(deps: Deps) {
     return found;
   }
 
+  async function restart(): Promise<void> {
+    isRebuilding = true;
+    await db.write((tx) => resetTrust(tx));
+  }
+
   async function subjectsOf({ kind, subject }: TrustTicket): Promise<string[]> {
     const [noun = "", ...rest] = subject.split(":");
     const name = rest.join(":");
@@ -119,7 +129,7 @@ export function openTrust(deps: Deps) {
     if (noun === "role") return subjectsWritten(db.read, { role: name });
     if (noun === "topic") return topicsAboutPassages(db.read, name);
     // After a rebuild of the index nothing is known about what changed.
-    if (kind === "index-rebuilt" || kind === "index-repaired") await db.write((tx) => resetTrust(tx));
+    if (kind === "index-rebuilt" || kind === "index-repaired") await restart();
     return [];
   }
 
@@ -245,9 +255,11 @@ export function openTrust(deps: Deps) {
         events.push(changeEvent(subject, row, from, trust, at));
     }
     const counts = JSON.stringify(countStates(present.map((one) => trustIn(one).state)));
-    const others = rows.some((row) => before.get(row.hash)?.verified_at !== row.verified_at)
-      ? [...new Set(record.contradictions.map(({ other_subject }) => other_subject))]
-      : [];
+    const isSaidOtherwise = rows.some((row) => {
+      const old = before.get(row.hash);
+      return old?.verified_at !== row.verified_at || old.gone !== row.gone || old.state !== row.state;
+    });
+    const others = isSaidOtherwise ? await subjectsContradictedBy(db.read, subject) : [];
     return { version, rows, counts, cited: seen, events, others };
   }
 
@@ -351,13 +363,8 @@ export function openTrust(deps: Deps) {
     },
     /** Forgets the states and computes them from the record again; decisions of people and what they saw are kept. */
     async rebuild(): Promise<void> {
-      await db.write((tx) => resetTrust(tx));
-      isRebuilding = true;
-      try {
-        await this.refresh(Number.POSITIVE_INFINITY);
-      } finally {
-        isRebuilding = false;
-      }
+      await restart();
+      await this.refresh(Number.POSITIVE_INFINITY);
     },
     pathOf,
 
@@ -390,6 +397,44 @@ export function openTrust(deps: Deps) {
         return `${state} "${quote}"${cause ? `: ${causeText(cause)}` : ""}`;
       });
       return { counts, ...(doubts.length > 0 ? { doubts } : {}) };
+    },
+
+    /** The pages with passages that need to be checked again, the newest loss first. */
+    async recheck() {
+      await catchUp(mostBehindMs);
+      const rows = await listTrustRows(db.read, {
+        states: ["stale", "disputed", "withdrawn"],
+        lost: true,
+        limit: mostDoubtful,
+      });
+      const pages = new Map<string, { newest: PassageTrustRow; count: number }>();
+      for (const row of rows) {
+        const page = pages.get(row.subject);
+        if (page) page.count++;
+        else pages.set(row.subject, { newest: row, count: 1 });
+      }
+      return [...pages.values()].map(({ newest, count }) => {
+        const [cause] = parseJsonOr<Cause[]>(newest.causes, []);
+        return {
+          source_path: pathOf(newest.subject),
+          count,
+          state: newest.state as TrustState,
+          passage: newest.hash,
+          text: cut(newest.text, longestExcerpt),
+          cause: cause ? causeText(cause) : "",
+          since: newest.since,
+        };
+      });
+    },
+
+    /** The passages that lost their trust, the newest loss first. */
+    async doubtful(): Promise<{ place: string; state: string; text: string; why: string }[]> {
+      await catchUp(mostBehindMs);
+      const rows = await listTrustRows(db.read, { states: ["stale", "disputed", "withdrawn"], limit: mostDoubtful });
+      return rows.map(({ subject, state, text, causes }) => {
+        const [cause] = parseJsonOr<Cause[]>(causes, []);
+        return { place: subject, state, text, why: cause ? causeText(cause) : "" };
+      });
     },
 
     /** The passages of a page, in its order. */
@@ -443,6 +488,8 @@ const longestShown = 2000;
 type TrustSummary = { counts: Counts; doubts?: string[] };
 
 const mostDoubts = 5;
+const longestExcerpt = 300;
+const mostDoubtful = 1000;
 const longestDoubt = 80;
 /** A reader does not wait longer for what was written just now; it counts as unverified until then. */
 const mostBehindMs = 500;

@@ -1,6 +1,5 @@
 import type { Query } from "../store/database.ts";
-import { parseJsonOr } from "../store/json.ts";
-import { writingEvents } from "../store/queries/trust.ts";
+import { writingEvents } from "../store/queries/event-log.ts";
 import { versionsOf } from "../store/queries/versions.ts";
 import type { Writing } from "./fold.ts";
 
@@ -20,10 +19,10 @@ const mostVersions = 200;
 export async function writingsSince(query: Query, id: string, known: number): Promise<Writing[]> {
   const versions = (await versionsOf(query, id, mostVersions)).filter(({ version }) => version > known).reverse();
   if (versions.length === 0) return [];
-  const events = await writingEvents(query, `entry:${id}`, versions.length + 20);
+  const events = await writingEvents(query, `entry:${id}`, versions.length);
   const facts = new Map(
     events.map((event) => {
-      const data = parseJsonOr<WriteData>(event.data, {});
+      const data: WriteData = event.data;
       return [data.version, { ...data, kind: event.kind }];
     }),
   );
@@ -41,8 +40,8 @@ export async function lastWriting(
   subject: string,
   now: Date,
 ): Promise<{ writing: Writing; base: string | undefined }> {
-  const [event] = await writingEvents(query, subject, 1);
-  const { approval, base_source_sha: base } = parseJsonOr<WriteData>(event?.data ?? "", {});
+  const event = (await writingEvents(query, subject, 1)).at(-1);
+  const { approval, base_source_sha: base }: WriteData = event?.data ?? {};
   const how = approval ? "approval" : !event || event.kind === "page-edited" ? "edit" : "git";
   const none = { role: null, run: null, task: null, epoch: null, version: 0 };
   const written = { author: event?.actor ?? "", written_at: event?.at ?? now.toISOString() };

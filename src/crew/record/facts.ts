@@ -15,7 +15,14 @@ export type Spent = {
   costUsd: number | null;
 };
 
-export type Output = { output: string; statements: Statement[]; decisions: string[]; cites: string[] };
+export type Output = {
+  output: string;
+  statements: Statement[];
+  decisions: string[];
+  cites: string[];
+  /** Statements that rest on passages which lost their trust. */
+  doubted?: { statement: string; doubt: string }[];
+};
 
 /** The files of an attempt according to git. */
 export type Deliverable = { hash: string; filesChanged: string[]; branch: string | null; commit: string | null };

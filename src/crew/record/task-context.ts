@@ -26,6 +26,7 @@ import { dependenciesOf } from "../rules/plan.ts";
 import { unproven } from "../rules/verdict.ts";
 import type { CrewApp } from "./crew-app.ts";
 import { disputesOf } from "./disputes.ts";
+import { doubtedCitations, shareOfDoubted } from "./doubted-citations.ts";
 import { seenBy } from "./seen.ts";
 
 const builders = { pm: pmContext, worker: workerContext, qc: qcContext };
@@ -117,12 +118,16 @@ async function workOnRecord(
   const seen = await seenBy(app, attempt, { epoch, part: "worker" }, claims);
   const output = attempt.output ?? "";
   const commands = commandsOf(seen.calls);
+  const doubted = await doubtedCitations(app, claims);
+  const share = shareOfDoubted(doubted, claims.length);
   return {
     commands,
     unproven: [
       ...unproven(claims, { ...seen, checks: new Map(), text: deliverable === "text" ? output : null }),
       ...unsupportedWords(output, commands),
       ...(await disputesOf(app, claims)),
+      ...(share ? [share] : []),
+      ...doubted.map(({ statement, doubt }) => `${statement} (${doubt})`),
     ],
   };
 }

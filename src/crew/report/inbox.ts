@@ -16,6 +16,7 @@ import { waitingFiles } from "../../store/queries/held-files.ts";
 import { failedRuns, lastChangesOf, runsThatWait, startersOf, tasksOfRun } from "../../store/queries/runs.ts";
 import { titlesOf } from "../../store/queries/titles.ts";
 import { openersOf } from "../../store/queries/topics.ts";
+import { stateShape } from "../../trust/shown.ts";
 import { whyStalled } from "../record/carrier.ts";
 import type { CrewApp } from "../record/crew-app.ts";
 import { openChanges } from "../record/plan-changes.ts";
@@ -29,9 +30,9 @@ import { budget, question, runLine, stoppedBy } from "./show.ts";
 export const inbox = operation({
   name: "inbox",
   summary:
-    "Show what waits for a person: proposals, agents' questions, plan changes, held files, results to approve, stopped, stalled and failed runs, settings, and topics for you.",
+    "Show what waits for a person: proposals, passages to check again, agents' questions, plan changes, held files, results to approve, stopped, stalled and failed runs, settings, and topics for you.",
   effect: "reads",
-  reads: ["proposal", "topic", "job", "run", "task", "question", "setting", "notice", "user", "token"],
+  reads: ["proposal", "topic", "job", "run", "task", "question", "setting", "notice", "user", "token", "trust"],
   callers: people,
   group: "review",
   http: { method: "get", path: "/inbox" },
@@ -42,7 +43,7 @@ export const inbox = operation({
     for_you: z
       .array(z.string())
       .describe(
-        "What is for you: ids of proposals, runs, plan changes and tasks, names of settings. An item is for the assignee of its topic, else for the person who opened the topic or started the run; if none of them can decide, for everybody who can.",
+        "What is for you: ids of proposals, runs, plan changes and tasks, names of settings, recheck:<path of a page>. An item is for the assignee of its topic, else for the person who opened the topic or started the run; if none of them can decide, for everybody who can.",
       ),
     topics: z
       .array(
@@ -89,6 +90,19 @@ export const inbox = operation({
       .describe(
         "Verified results, which a person approves or returns, and questions of plans, which they approve or reject",
       ),
+    recheck: z
+      .array(
+        z.object({
+          source_path: z.string(),
+          count: z.int().describe("Passages of the page that lost their trust"),
+          state: stateShape.describe("State of the newest"),
+          passage: z.string(),
+          text: z.string(),
+          cause: z.string(),
+          since: z.string(),
+        }),
+      )
+      .describe("Pages with passages that lost their trust, each with its newest loss; list_trust lists all passages"),
     settings: z
       .array(
         z.object({
@@ -101,7 +115,7 @@ export const inbox = operation({
   }),
   async run(app: CrewApp, _input, caller) {
     const person = nameOf(caller);
-    const [proposals, waiting, failed, changes, held, gates, untrusted, topics] = await Promise.all([
+    const [proposals, waiting, failed, changes, held, gates, untrusted, topics, recheck] = await Promise.all([
       app.proposals.list("open"),
       runsThatWait(app.db.read, whyStalled(await storeClock(app.db.read, app.db.engine))),
       failedRuns(app.db.read),
@@ -110,6 +124,7 @@ export const inbox = operation({
       waitingGates(app.db.read),
       waitingItems(app.config),
       waitingTopics(app, person),
+      app.trust.recheck(),
     ]);
     const found = [
       ...waiting,
@@ -142,6 +157,7 @@ export const inbox = operation({
       ...proposals.map(({ id }) => ({ id, run: null, count: 1 })),
       ...changes.map(({ id, run_id: run }) => ({ id, run, count: 1 })),
       ...[...held, ...gates].map(({ task_id: id, run_id: run }) => ({ id, run, count: 1 })),
+      ...recheck.map(({ source_path }) => ({ id: `recheck:${source_path}`, run: null, count: 1 })),
       ...untrusted.map(({ item }) => ({ id: item.name, run: null, count: 1 })),
     ];
     const runIds = items.flatMap(({ run }) => (run === null ? [] : [run]));
@@ -165,6 +181,7 @@ export const inbox = operation({
       })),
       files: held.map(shownFiles),
       gates: gates.map(shownGate),
+      recheck,
       settings: await Promise.all(
         untrusted.map(async ({ item, changes }) => ({
           name: item.name,

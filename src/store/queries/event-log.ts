@@ -105,6 +105,52 @@ export async function versionEvents(query: Query): Promise<LoggedEvent[]> {
   return withArchived(query, rows, { kinds, is: ({ subject }) => subject.startsWith("entry:") });
 }
 
+const withdrawals: EventKind[] = ["task-overturn", "run-reverted"];
+
+/** The events that took back what tasks, runs and roles made, such as `task:t-1`, oldest first. */
+export async function withdrawalEvents(query: Query, subjects: readonly string[]): Promise<LoggedEvent[]> {
+  if (subjects.length === 0) return [];
+  const rows: Selectable<EventRow>[] = [];
+  for (const batch of batches([...subjects], 500))
+    rows.push(
+      ...(await query
+        .selectFrom("events")
+        .selectAll()
+        .where("subject", "in", batch)
+        .where("kind", "in", withdrawals)
+        .orderBy("seq")
+        .execute()),
+    );
+  return withArchived(query, rows, { subjects, kinds: withdrawals });
+}
+
+const writings: EventKind[] = [
+  "entry-committed",
+  "entry-appended",
+  "entry-edited",
+  "entry-recovered",
+  "page-written",
+  "page-edited",
+  "page-relinked",
+  "page-moved",
+  "page-created",
+];
+
+/** The newest events that changed the text of an entry or page, oldest first. */
+export async function writingEvents(query: Query, subject: string, limit: number): Promise<LoggedEvent[]> {
+  const rows = await query
+    .selectFrom("events")
+    .selectAll()
+    .where("subject", "=", subject)
+    .where("kind", "in", writings)
+    .orderBy("seq", "desc")
+    .limit(limit)
+    .execute();
+  return rows.length < limit
+    ? withArchived(query, rows, { subjects: [subject], kinds: writings })
+    : rows.map(parsed).reverse();
+}
+
 /** The events of entries that were moved to another store, oldest first. */
 export async function moveEvents(query: Query): Promise<LoggedEvent[]> {
   const events = query.selectFrom("events").selectAll().where("kind", "=", "entry-moved");

@@ -39,8 +39,7 @@ export async function resetTrust(tx: Query): Promise<void> {
         ),
     )
     .execute();
-  for (const table of ["contradictions", "passage_trust", "trust_subjects"] as const)
-    await tx.deleteFrom(table).execute();
+  for (const table of ["passage_trust", "trust_subjects"] as const) await tx.deleteFrom(table).execute();
 }
 
 export const findTrustSubject = (query: Query, subject: string): Promise<TrustSubjectRow | undefined> =>
@@ -321,16 +320,16 @@ export const contradictionsOf = (query: Query, subject: string): Promise<Contrad
     .where("p.state", "not in", ["stale", "withdrawn"])
     .execute();
 
-/** The events that took back what these tasks, runs and roles wrote, oldest first. */
-export async function withdrawalEvents(query: Query, subjects: readonly string[]) {
-  if (subjects.length === 0) return [];
-  return query
-    .selectFrom("events")
-    .select(["seq", "at", "actor", "kind", "subject", "data"])
-    .where("subject", "in", [...subjects])
-    .where("kind", "in", ["task-overturn", "run-reverted"])
-    .orderBy("seq")
+/** The other pages with passages that those of this page contradict. */
+export async function subjectsContradictedBy(query: Query, subject: string): Promise<string[]> {
+  const rows = await query
+    .selectFrom("contradictions")
+    .select("subject")
+    .distinct()
+    .where("other_subject", "=", subject)
+    .where("subject", "!=", subject)
     .execute();
+  return rows.map((row) => row.subject);
 }
 
 /** The verdicts that passed work of these tasks and still hold, with the text that was delivered. */
@@ -346,27 +345,6 @@ export async function passedWork(query: Query, tasks: readonly string[]) {
     .where("a.phase", "=", "qc_passed")
     .execute();
 }
-
-/** The events of an entry's versions, or of a page, newest first. */
-export const writingEvents = (query: Query, subject: string, limit: number) =>
-  query
-    .selectFrom("events")
-    .select(["seq", "at", "actor", "kind", "data"])
-    .where("subject", "=", subject)
-    .where("kind", "in", [
-      "entry-committed",
-      "entry-appended",
-      "entry-edited",
-      "entry-recovered",
-      "page-written",
-      "page-edited",
-      "page-relinked",
-      "page-moved",
-      "page-created",
-    ])
-    .orderBy("seq", "desc")
-    .limit(limit)
-    .execute();
 
 /** The pages with passages that a topic disputes or asks about. */
 export async function topicsAboutPassages(query: Query, topic: string): Promise<string[]> {

@@ -21,11 +21,7 @@ export const derivedTables = [
   "passage_words",
   "removed_passages",
   "vocabulary",
-  // Computed from events, versions and decisions.
   "trust_queue",
-  "trust_subjects",
-  "passage_trust",
-  "contradictions",
 ] as const;
 
 /** Rows of `meta` that belong to one database. */

@@ -83,6 +83,7 @@ export function workRecord(deps: CrewDeps) {
         await event(tx, actor, "output-submitted", fence.task, {
           attempt: attempt.attempt,
           characters: said.output.length,
+          ...(said.doubted?.length ? { doubted: said.doubted } : {}),
         });
         return ok({ attempt: attempt.attempt });
       }),

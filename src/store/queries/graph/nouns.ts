@@ -1,5 +1,7 @@
 import type { NextOperation } from "../../../kernel/next-step.ts";
 import type { Query } from "../../database.ts";
+import { parseJsonOr } from "../../json.ts";
+import { trustCounts } from "../trust.ts";
 import { taskDetails } from "./task-details.ts";
 
 /**
@@ -48,6 +50,10 @@ export const nouns: Noun[] = [
     createdAt: "entries.updated_at",
     updatedAt: "entries.updated_at",
     createdBy: "entries.last_author",
+    details: async (query, key) => {
+      const counts = (await trustCounts(query, [`entry:${key}`])).get(`entry:${key}`);
+      return counts === undefined ? {} : { trust: parseJsonOr(counts, {}) };
+    },
     order: "asc",
     isBare: /^[a-z0-9][a-z0-9_/-]*$/,
     instead: "change its text",
