@@ -162,7 +162,7 @@ describe.each(sampledEngines)("traces, on %s", (engine) => {
 test("O5: a model call is a span of its agent, and a program's one reservation is not taken for a call", () => {
   const context = {
     ...{ id: "c-1", run_id: "run-1", task_id: null, epoch: null, attempt: null, part: "pm" as const, agent: "planner" },
-    ...{ runner: "model", model: "m-1", characters: 1, tokens: 1, repeats: 0, repeat_characters: 0 },
+    ...{ runner: "model", model: "anthropic/m-1", characters: 1, tokens: 1, repeats: 0, repeat_characters: 0 },
     ...{ removed_characters: 0, started_at: "2026-11-18T10:00:00.000Z", ended_at: "2026-11-18T10:01:00.000Z" },
     ...{ ended: "exit", input_tokens: 900, output_tokens: 80, cache_read_tokens: null, cache_write_tokens: null },
     ...{ tool_calls: 0, messages: 2, cost_usd: 0.01 },
@@ -171,14 +171,14 @@ test("O5: a model call is a span of its agent, and a program's one reservation i
   const calls = [
     {
       id: "s-1",
-      model: "m-1",
+      model: "anthropic/m-1",
       tokens: 400,
       usd: 0.004,
       at,
       settled_at: "2026-11-18T10:00:09.000Z",
       state: "settled" as const,
     },
-    { id: "s-2", model: "m-1", tokens: null, usd: null, at, settled_at: null, state: "reserved" as const },
+    { id: "s-2", model: "anthropic/m-1", tokens: null, usd: null, at, settled_at: null, state: "reserved" as const },
   ];
   const [agent, ...chats] = agentSpans({ context, attempt: undefined, calls, tools: [] });
   expect(agent).toMatchObject({ name: "invoke_agent pm", error: undefined });
@@ -189,8 +189,16 @@ test("O5: a model call is a span of its agent, and a program's one reservation i
       parent,
       isClient,
       attributes["gen_ai.operation.name"],
+      attributes["gen_ai.provider.name"],
+      attributes["gen_ai.request.model"],
     ]),
-  ).toEqual([["chat m-1", agent?.id, true, "chat"]]);
-  const program = agentSpans({ context: { ...context, runner: "claude" }, attempt: undefined, calls, tools: [] });
+  ).toEqual([["chat m-1", agent?.id, true, "chat", "anthropic", "m-1"]]);
+  const program = agentSpans({
+    context: { ...context, runner: "claude", model: "opus" },
+    attempt: undefined,
+    calls,
+    tools: [],
+  });
   expect(program.map(({ name }) => name)).toEqual(["invoke_agent pm"]);
+  expect(program[0]?.attributes).toMatchObject({ "gen_ai.provider.name": "anthropic", "gen_ai.request.model": "opus" });
 });

@@ -67,7 +67,7 @@ export function agentSpans({ context, attempt, calls, tools }: TracedAgent): Spa
     error: context.ended === null || fine.has(context.ended) ? undefined : context.ended,
     attributes: {
       ...common,
-      ...{ "gen_ai.operation.name": "invoke_agent", "gen_ai.agent.id": id, "gen_ai.request.model": model ?? undefined },
+      ...{ "gen_ai.operation.name": "invoke_agent", "gen_ai.agent.id": id, ...namesOf(context.runner, model) },
       "gen_ai.usage.input_tokens": context.input_tokens ?? undefined,
       "gen_ai.usage.output_tokens": context.output_tokens ?? undefined,
       "gen_ai.usage.cache_read.input_tokens": context.cache_read_tokens ?? undefined,
@@ -81,11 +81,16 @@ export function agentSpans({ context, attempt, calls, tools }: TracedAgent): Spa
     .filter(({ state, settled_at }) => isDirect && state === "settled" && settled_at !== null)
     .map(
       (call): SpanData => ({
-        ...{ trace, id: idOf(`call ${call.id}`, 16), parent: own, name: `chat ${call.model ?? ""}`.trim() },
+        ...{
+          trace,
+          id: idOf(`call ${call.id}`, 16),
+          parent: own,
+          name: `chat ${namesOf(context.runner, call.model)["gen_ai.request.model"] ?? ""}`.trim(),
+        },
         ...{ isClient: true, start: call.at, end: call.settled_at ?? call.at, error: undefined },
         attributes: {
           ...common,
-          ...{ "gen_ai.operation.name": "chat", "gen_ai.request.model": call.model ?? undefined },
+          ...{ "gen_ai.operation.name": "chat", ...namesOf(context.runner, call.model) },
           ...{ "scriptorium.tokens": call.tokens ?? undefined, "scriptorium.cost_usd": call.usd ?? undefined },
         },
       }),
@@ -104,6 +109,14 @@ export function agentSpans({ context, attempt, calls, tools }: TracedAgent): Spa
   });
   return [agent, ...chats, ...executed];
 }
+
+/** The conventions want provider and model apart. Models over an API are recorded as `provider/model`. */
+function namesOf(runner: string, model: string | null) {
+  const [, provider = providers[runner], name = model] = /^([\w-]+)\/(.+)$/.exec(model ?? "") ?? [];
+  return { "gen_ai.provider.name": provider, "gen_ai.request.model": name ?? undefined };
+}
+
+const providers: Record<string, string> = { claude: "anthropic", codex: "openai" };
 
 /** How agents end that did what they were started for. */
 const fine = new Set(["exit", "after-result"]);

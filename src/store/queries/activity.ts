@@ -49,7 +49,8 @@ export async function activityBefore(
       : await archivedOf(query, {
           ...(subjects ? { subjects } : { from: before - span }),
           kinds,
-          is: (event) => event.position < before && (actor === undefined || event.actor === actor),
+          newest: { before, limit },
+          is: (event) => actor === undefined || event.actor === actor,
         });
   const known = new Set(archived.map(({ position }) => position));
   const rows = [...live.filter(({ position }) => !known.has(Number(position))), ...archived]

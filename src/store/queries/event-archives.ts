@@ -99,20 +99,26 @@ type Wanted = {
   /** Only archives with events at or after this position, or with a higher `seq`. */
   from?: number;
   sinceSeq?: number;
+  /** Only events before this position: the newest of them, so many. */
+  newest?: { before: number; limit: number };
   is?(event: ArchivedEvent): boolean;
 };
 
 /** Archived events that fit, in the order of `seq`. Without subjects, every archive with one of the kinds is read. */
 export async function archivedOf(query: Query, wanted: Wanted): Promise<ArchivedEvent[]> {
-  const { subjects, kinds, from, sinceSeq, is } = wanted;
+  const { subjects, kinds, from, sinceSeq, newest, is } = wanted;
   const [only, of] = [subjects && new Set(subjects), kinds && new Set(kinds)];
   const found: ArchivedEvent[] = [];
-  for (const { first } of await archivesOf(query, wanted)) {
+  const archives = await archivesOf(query, wanted);
+  if (newest) archives.reverse();
+  for (const { first } of archives) {
+    if (newest && (first >= newest.before || found.length >= newest.limit)) continue;
     const row = await query.selectFrom("event_archives").selectAll().where("first", "=", first).executeTakeFirst();
     if (!row) continue;
     for (const event of await eventsIn(row)) {
       if ((only && !only.has(event.subject)) || (of && !of.has(event.kind))) continue;
       if (event.position < (from ?? 0) || event.seq <= (sinceSeq ?? 0)) continue;
+      if (newest && event.position >= newest.before) continue;
       if (!is || is(event)) found.push(event);
     }
   }
@@ -135,9 +141,9 @@ async function archivesOf(query: Query, { subjects, kinds, from, sinceSeq }: Wan
   let archives = query.selectFrom("event_archives").select(["first", "kinds"]).orderBy("first");
   if (from !== undefined) archives = archives.where("last", ">=", from);
   if (sinceSeq !== undefined) archives = archives.where("max_seq", ">", sinceSeq);
-  const rows = await archives.execute();
+  const rows = (await archives.execute()).map((row) => ({ ...row, first: Number(row.first) }));
   return rows.filter((row) => {
-    if (subjects && !named.has(Number(row.first))) return false;
+    if (subjects && !named.has(row.first)) return false;
     return !kinds || (JSON.parse(row.kinds) as string[]).some((kind) => kinds.includes(kind));
   });
 }
