@@ -4,6 +4,7 @@ import { refusalFor } from "../../kernel/result.ts";
 import { privateFile } from "../../store/disk/private.ts";
 import { spell } from "../process.ts";
 import type { Compaction, EndReason, Reservation, RunResult, RunSpec, Usage } from "../runner.ts";
+import { acceptedAnswer } from "./accepted-answer.ts";
 import { callModel, type ModelAnswer, type RequestedCall, wait } from "./call.ts";
 import { compact } from "./compact.ts";
 import { type CallFailure, delayBefore, explain } from "./failure.ts";
@@ -53,6 +54,7 @@ export function conversation({ spec, name, provider, model, limits: own, prices,
   let overhead = 0;
   let cuts = 0;
   let wasReminded = false;
+  const callIds = new Set<string>();
 
   async function go(): Promise<End> {
     const toolset = await asTools(spec);
@@ -62,8 +64,9 @@ export function conversation({ spec, name, provider, model, limits: own, prices,
       if (exceeded) return ending("limit", exceeded);
       // A person's message does not count against the limit of messages.
       for (const content of (await spec.messages?.()) ?? []) messages.push({ role: "user", content });
-      const answer = await answerOf(toolset);
-      if ("ended" in answer) return answer;
+      const given = await answerOf(toolset);
+      if ("ended" in given) return given;
+      const answer = { ...given, ...acceptedAnswer(given, callIds) };
       messages.push(...answer.messages);
       spent.messages += 1;
       await log({ said: answer.text, asked: answer.calls, usage: answer.usage, ...(answer.cut ? { cut: true } : {}) });
