@@ -21,6 +21,8 @@ const usualAnswerTokens = 8192;
 const retriesWhenUnreachable = 3;
 /** Answers in a row that may end at their limit: a model that cannot write in parts would go on for ever. */
 const maxCuts = 3;
+/** A server that asks for more time, and for more than the run may wait, is left to a person. */
+const longestWaitMs = 300_000;
 /** An outage is reported to people after this many failures in a row. */
 const reportedFailures = 3;
 
@@ -230,6 +232,8 @@ export function conversation({ spec, name, provider, model, limits: own, prices,
     const waitsOutage = limits.outageMs !== undefined && failingMs + delayMs <= limits.outageMs;
     // A run that has waited as long as it may needs a person.
     const outage = limits.outageMs === undefined ? "passes" : "person";
+    const isLong = (failure.delayMs ?? 0) > Math.max(limits.outageMs ?? 0, longestWaitMs);
+    if (isLong) return { ...ending("outage", `${error}; it asks to wait ${spell(delayMs)}`), outage: "person" };
     if (failures > most && !waitsOutage) return { ...ending("outage", error), outage };
     spec.onRetry?.(`${message}; retry ${failures}${waitsOutage ? "" : ` of ${most}`} in ${spell(delayMs)}`);
     if (failures === reportedFailures) spec.onOutage?.(message);
