@@ -254,3 +254,31 @@ test("W6: a provider that is out of service is asked again until it answers; the
   expect(made.map(([name]) => name)).toEqual(["write", "finish"]);
   expect(told).toEqual([expect.stringContaining("answered 503"), null]);
 });
+
+test("W6: a provider that asks for more time than a run waits is left to a person, with the time", async () => {
+  const asked = { status: 429, headers: { "retry-after": "86400" } };
+  const { result, server } = await ran(wires[0], () => asked, { limits: { outageMs: 60_000 } });
+  expect(result).toMatchObject({ ended: "outage", outage: "person" });
+  expect(result.error).toContain("it asks to wait 1440 min");
+  expect(server.heard).toHaveLength(1);
+});
+
+test("W6: a delay that the provider names as a date is kept", async () => {
+  const date = new Date(Date.now() + 2500).toUTCString();
+  const { result, server } = await ran(wires[0], (_heard, n) =>
+    n === 1 ? { status: 503, headers: { "retry-after": date } } : call("finish"),
+  );
+  expect(result).toMatchObject({ ended: "exit", exitCode: 0 });
+  expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(date));
+  expect(server.heard).toHaveLength(2);
+});
+
+test("W6: credit that is used up, which Anthropic reports as 400, costs no attempt and says what to do", async () => {
+  const { result } = await ran(wires[0], () => ({
+    status: 400,
+    code: "invalid_request_error",
+    message: "Your credit balance is too low to access the Anthropic API.",
+  }));
+  expect(result).toMatchObject({ ended: "outage", outage: "person" });
+  expect(result.error).toMatch(/the quota is used up .*; raise it with the provider, then resume the run/);
+});

@@ -4,6 +4,7 @@ import { refusalFor } from "../../kernel/result.ts";
 import { privateFile } from "../../store/disk/private.ts";
 import { spell } from "../process.ts";
 import type { Compaction, EndReason, Reservation, RunResult, RunSpec, Usage } from "../runner.ts";
+import { acceptedAnswer } from "./accepted-answer.ts";
 import { callModel, type ModelAnswer, type RequestedCall, wait } from "./call.ts";
 import { compact } from "./compact.ts";
 import { type CallFailure, delayBefore, explain } from "./failure.ts";
@@ -20,6 +21,8 @@ const usualAnswerTokens = 8192;
 const retriesWhenUnreachable = 3;
 /** Answers in a row that may end at their limit: a model that cannot write in parts would go on for ever. */
 const maxCuts = 3;
+/** A server that asks for more time, and for more than the run may wait, is left to a person. */
+const longestWaitMs = 300_000;
 /** An outage is reported to people after this many failures in a row. */
 const reportedFailures = 3;
 
@@ -53,6 +56,7 @@ export function conversation({ spec, name, provider, model, limits: own, prices,
   let overhead = 0;
   let cuts = 0;
   let wasReminded = false;
+  const callIds = new Set<string>();
 
   async function go(): Promise<End> {
     const toolset = await asTools(spec);
@@ -62,8 +66,9 @@ export function conversation({ spec, name, provider, model, limits: own, prices,
       if (exceeded) return ending("limit", exceeded);
       // A person's message does not count against the limit of messages.
       for (const content of (await spec.messages?.()) ?? []) messages.push({ role: "user", content });
-      const answer = await answerOf(toolset);
-      if ("ended" in answer) return answer;
+      const given = await answerOf(toolset);
+      if ("ended" in given) return given;
+      const answer = { ...given, ...acceptedAnswer(given, callIds) };
       messages.push(...answer.messages);
       spent.messages += 1;
       await log({ said: answer.text, asked: answer.calls, usage: answer.usage, ...(answer.cut ? { cut: true } : {}) });
@@ -227,6 +232,8 @@ export function conversation({ spec, name, provider, model, limits: own, prices,
     const waitsOutage = limits.outageMs !== undefined && failingMs + delayMs <= limits.outageMs;
     // A run that has waited as long as it may needs a person.
     const outage = limits.outageMs === undefined ? "passes" : "person";
+    const isLong = (failure.delayMs ?? 0) > Math.max(limits.outageMs ?? 0, longestWaitMs);
+    if (isLong) return { ...ending("outage", `${error}; it asks to wait ${spell(delayMs)}`), outage: "person" };
     if (failures > most && !waitsOutage) return { ...ending("outage", error), outage };
     spec.onRetry?.(`${message}; retry ${failures}${waitsOutage ? "" : ` of ${most}`} in ${spell(delayMs)}`);
     if (failures === reportedFailures) spec.onOutage?.(message);

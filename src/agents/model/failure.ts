@@ -31,11 +31,12 @@ export function explain({ status, unreachable, detail }: CallFailure, { name, mo
   if (unreachable) {
     return `${server} is not reachable (${detail}); start it, or change crew.providers.${name} in scriptorium.yaml`;
   }
-  if (status === 401 || status === 403) return `${server} rejected the API key (${said}); ${keyAdvice(name, provider)}`;
-  if (status === 404) {
+  const needed = status === undefined ? undefined : neededFrom(status, detail);
+  if (needed === "key") return `${server} rejected the API key (${said}); ${keyAdvice(name, provider)}`;
+  if (needed === "model") {
     return `${server} does not have the model ${model} (${said}); check the model under crew.agents in scriptorium.yaml`;
   }
-  if (status === 402 || (status === 429 && outOfQuota.test(detail))) {
+  if (needed === "quota") {
     return `${server} reports that the quota is used up (${said}); raise it with the provider, then resume the run`;
   }
   if (status === 429) {
@@ -77,28 +78,60 @@ function kindOf(status: number, said: string, isRetryable: boolean): Pick<CallFa
   if (status === 400 || status === 413 || status === 422) {
     const answer = answerTooLong.map((words) => words.exec(said)).find(Boolean);
     if (answer) return kind("answer", Number(answer[1]));
-    if (promptTooLong.test(said)) return kind("too-long", contextIn(said));
+    const prompt = promptTooLong.flatMap((words) => words.exec(said) ?? []);
+    const limit = prompt.find((found) => /^\d+$/.test(found));
+    if (prompt.length > 0) return kind("too-long", limit === undefined ? undefined : Number(limit));
   }
-  if (status === 402 || (status === 429 && outOfQuota.test(said))) return kind("person");
-  if ([401, 403, 404].includes(status)) return kind("person");
+  if (status >= 400 && neededFrom(status, said)) return kind("person");
+  if (status === 413) return kind("too-long");
   if (status < 400 || [408, 409, 429].includes(status) || status >= 500 || isRetryable) return kind("provider");
   return kind("request");
 }
 
-/** The servers of Anthropic, OpenAI, vLLM, llama.cpp, Ollama and LM Studio have no common code for these. */
-const promptTooLong =
-  /prompt is too long|context_length_exceeded|maximum context length|exceeds? the (?:available )?context|context (?:window|limit|length) (?:is )?exceeded|exceed context limit|input is too long|too many tokens/i;
+/** What a person must provide before the server answers. Servers report all three as 400 too. */
+function neededFrom(status: number, said: string): "key" | "model" | "quota" | undefined {
+  if (status === 402) return "quota";
+  if ((status === 400 || status === 429) && outOfQuota.test(said) && !retrySoon.test(said)) return "quota";
+  if (status === 401 || status === 403 || (status === 400 && wrongKey.test(said))) return "key";
+  if (status === 404 || (status === 400 && noModel.test(said))) return "model";
+  return undefined;
+}
+
+const outOfQuota =
+  /insufficient_quota|exceeded your current quota|credit balance|billing|api usage limits|insufficient balance/i;
+/** Gemini reports a rate limit in the words of an exhausted quota, with a delay of seconds. */
+const retrySoon = /retry in [\d.]+ ?m?s\b/i;
+const wrongKey = /api key not valid|(?:incorrect|invalid) api key/i;
+const noModel = /not a valid model|model not exist|invalid model\b|model_not_found/i;
+
+/**
+ * The words of Anthropic, OpenAI, Azure, xAI, Gemini, Mistral, Groq, Moonshot, DashScope, GitHub, Bedrock, TGI, vLLM,
+ * llama.cpp, Ollama and LM Studio, which have no common code for this. The group is the limit in tokens, if they name it.
+ */
+const promptTooLong = [
+  /prompt is too long(?:: \d+ tokens > (\d+))?/i,
+  /exceed context limit(?:: [\d +]+> (\d+))?/i,
+  /maximum (?:context|prompt|model) length(?: is| of) (\d+)/i,
+  /with (\d+) maximum context length/i,
+  /maximum context length|context_length_exceeded/i,
+  /exceeds the maximum number of tokens allowed \((\d+)\)/i,
+  /exceeds? the (?:available )?context(?: (?:size|window|length))?(?: \((\d+))?/i,
+  /context (?:window|limit|length) (?:is )?exceeded/i,
+  /context length of only (\d+)/i,
+  /context (?:the )?overflow|greater than the context length/i,
+  /tokens per minute \(TPM\): Limit (\d+), Requested \d+, please reduce/i,
+  /exceeded model token limit: (\d+)/i,
+  /range of input length should be \[\d+, ?(\d+)\]/i,
+  /max_new_tokens\W+must be <= (\d+)/i,
+  /prompt token count of \d+ exceeds the limit of (\d+)/i,
+  /input is too long|too many tokens/i,
+];
 const answerTooLong = [
   /max_tokens: \d+ > (\d+), which is the maximum/i,
   /supports at most (\d+) completion tokens/i,
-  /max_(?:completion_)?tokens.{0,40}(?:at most|less than or equal to|<=) (\d+)/i,
+  /max_(?:completion_)?tokens.{0,40}(?:at most|less than or equal to|<=) [`'"]?(\d+)/i,
+  /range of max_(?:completion_)?tokens (?:is|should be) \[\d+, ?(\d+)\]/i,
 ];
-const outOfQuota = /insufficient_quota|exceeded your current quota|credit balance|billing/i;
-
-function contextIn(said: string): number | undefined {
-  const found = /(?:> |context length is |context size \(|n_ctx["': ]+)(\d{3,})/i.exec(said);
-  return found ? Number(found[1]) : undefined;
-}
 
 export const cutOff: CallFailure = {
   kind: "provider",

@@ -2,6 +2,7 @@ import type { LanguageModel } from "ai";
 import type { CrewConfig } from "../../config/crew.ts";
 import type { Environment } from "../../config/environment.ts";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
+import { fetchWithArgumentText } from "./argument-text.ts";
 
 /** A server with one of three APIs. The key is passed by value and used only in the request. */
 export type Provider = {
@@ -85,6 +86,7 @@ const open: Record<Provider["kind"], (name: string, model: string, provider: Pro
       name,
       baseURL: baseUrl ?? publicAddresses["openai-compatible"],
       includeUsage: true,
+      fetch: fetchWithArgumentText,
       ...(key ? { apiKey: key } : {}),
     })(model);
   },
