@@ -199,6 +199,45 @@ describe.each(engines)("search operators and limits on %s", (engine) => {
       expect(await first(query), query).toEqual(["iso.txt", "us.txt", "words.txt"]);
   });
 
+  test("K10: a date in numbers is found by its month, and the other way round", async () => {
+    const { found } = await withSources(engine, {
+      "dots.txt": "closed 05.03.2024 by Ada",
+      "slashes.txt": "due 3/5/2024 at noon",
+      "compact.txt": "the backup of 20240305 is done",
+      "iso.txt": "met on 2024/03/05 about budgets",
+      "other.txt": "met on 9 June 2023 about budgets",
+    });
+    const all = ["compact.txt", "dots.txt", "iso.txt", "slashes.txt"];
+    for (const query of ["5 March 2024", "Mar 5th, 2024", "05.03.2024", "2024-03-05", "20240305"])
+      expect(
+        (await found(query)).filter((id: string) => id !== "other.txt"),
+        query,
+      ).toEqual(all);
+  });
+
+  test("K10: a number is found with its unit beside it or apart, and with or without its groups", async () => {
+    const { found } = await withSources(engine, {
+      "a.txt": "latency of 250ms",
+      "b.txt": "a timeout of 30 s and a heap of 4 GB",
+      "c.txt": "it costs $1,234.56 a month",
+    });
+    for (const query of ["250 ms", "250ms"]) expect(await found(query), query).toEqual(["a.txt"]);
+    for (const query of ["30s", "4GB", "4 GB"]) expect(await found(query), query).toEqual(["b.txt"]);
+    for (const query of ["1234", "1,234", "1234.56", "$1,234.56"]) expect(await found(query), query).toEqual(["c.txt"]);
+  });
+
+  test("K10: letters with strokes are found as plain ones", async () => {
+    const { found } = await withSources(engine, {
+      "pl.txt": "serwer w mieście Łódź",
+      "da.txt": "serveren i Ærøskøbing",
+      "tr.txt": "Diyarbakır sunucusu",
+    });
+    for (const query of ["lodz", "Łódź", "LODZ", '"miescie lodz"'])
+      expect(await found(query), query).toEqual(["pl.txt"]);
+    expect(await found("aeroskobing")).toEqual(["da.txt"]);
+    for (const query of ["diyarbakir", "DİYARBAKIR"]) expect(await found(query), query).toEqual(["tr.txt"]);
+  });
+
   test("K10: a question whose rare words no text has is not answered by its common words", async () => {
     const lines = Array.from({ length: 300 }, (_, n) => `- 2026-01-02 heron ${n}`).join("\n");
     const { call, search } = await withSources(engine, { "log.md": `${lines}\n`, "a.txt": "a crane" });

@@ -1,5 +1,5 @@
 import { stem } from "../store/queries/search/stem.ts";
-import { requirementsOf, spellOutUmlauts, unspaced, wordsOf } from "./rank/terms.ts";
+import { requirementsOf, spellOutUmlauts, unspaced, withoutStrokes, wordsOf } from "./rank/terms.ts";
 
 /** Phrases in quotes and words to leave out, as far as they are operators. */
 export type Operators = { phrases: string[]; excluded: string[] };
@@ -55,12 +55,11 @@ function spellings(text: string): string[] {
 
 /** Decomposed to remove accents, and composed again, because other scripts need their marks. */
 const plainText = (text: string) =>
-  text
+  withoutStrokes(text)
     .normalize("NFKD")
     .replaceAll(/[\u0300-\u036f]/g, "")
     .normalize("NFC")
     .toLowerCase()
-    .replaceAll("ß", "ss")
     .replaceAll(/(?<=\d)[,.'’](?=\d{3}(?!\d))/g, "")
     .replaceAll(/[^\p{L}\p{N}\p{M}]+/gu, " ")
     .trim();

@@ -18,7 +18,11 @@ test.each([
   ["Crème Brûlée", ["creme", "brulee"]],
   ["東京へ", ["東", "京", "へ", "東京", "京へ"]],
   ["1,048,576", ["1", "048", "576", "1048576"]],
+  ["1,234.56", ["1", "234", "1234", "56"]],
+  ["1.234.56.78", ["1", "234", "56", "78"]],
+  ["250ms", ["250", "ms", "250ms"]],
   ["Kündigung", ["kundigung", "kuendigung"]],
+  ["Łódź", ["lodz"]],
   ["검색을", ["검", "색", "을", "검색", "색을"]],
   ['"; DROP TABLE', ["drop", "table"]],
 ])("%s is the words %j", (text, words) => {
@@ -122,7 +126,9 @@ test("links are found as people and agents write them, from the folder of the fi
 
 test("a date in digits is also what people call it", () => {
   expect(dateWords("log of 2023-05-08")).toBe("8 May 2023 Monday");
-  expect(dateWords("2023-13-40")).toBe("");
+  expect(dateWords("2023-13-40 and 31.02.2023, 99/99/2023, 1.2.3, 192.168.20.23")).toBe("");
+  expect(dateWords("08.05.2023 or 20230508, 2023/5/8, at 2023-05-08T10:00:00Z")).toBe("8 May 2023 Monday");
+  expect(dateWords("5/8/2023")).toBe("5 August 2023 Saturday 8 May 2023 Monday");
 });
 
 test("K10: a word is marked wherever the text has its stem, in any case, script and place", () => {

@@ -21,15 +21,16 @@ const maxWordLength = 64;
 export const unspaced =
   "[\\p{scx=Han}\\p{scx=Hiragana}\\p{scx=Katakana}\\p{scx=Hangul}\\p{sc=Thai}\\p{sc=Lao}\\p{sc=Khmer}\\p{sc=Myanmar}]";
 const unspacedRun = `(?:(?=[\\p{L}\\p{N}\\p{M}])${unspaced})+`;
-/** `1,048,576`, `1.048.576` and `1’048’576`. */
-const groupedNumber = "(?<![\\p{L}\\p{N}_.,])\\d{1,3}(?:[,.'’\\u00a0\\u202f]\\d{3})+(?![\\p{L}\\p{N}_]|[.,]\\d)";
+/** `1,048,576`, `1.048.576` and `1’048’576`; of `1,234.56` the part before the decimals. */
+const groupedNumber =
+  "(?<![\\p{L}\\p{N}_.,])\\d{1,3}(?:[,.'’\\u00a0\\u202f]\\d{3})+(?![\\p{L}\\p{N}_]|[.,]\\d+[.,]\\d)";
 
 const anyWord = new RegExp(
   `${groupedNumber}|${unspacedRun}|(?:(?!${unspaced})[\\p{L}\\p{N}\\p{M}_])+|[\\p{L}\\p{N}\\p{M}_]`,
   "gu",
 );
 /** The same for ASCII texts, several times as fast. */
-const asciiWord = /(?<![A-Za-z0-9_.,])\d{1,3}(?:[,.']\d{3})+(?![A-Za-z0-9_]|[.,]\d)|[A-Za-z0-9_]+/g;
+const asciiWord = /(?<![A-Za-z0-9_.,])\d{1,3}(?:[,.']\d{3})+(?![A-Za-z0-9_]|[.,]\d+[.,]\d)|[A-Za-z0-9_]+/g;
 
 /** Reads the raw word that begins at a place of a text. */
 export function wordReader(): (text: string, at: number) => string | undefined {
@@ -145,21 +146,30 @@ export const spellOutUmlauts = (text: string) =>
 
 const umlauts: Record<string, string> = { ä: "ae", ö: "oe", ü: "ue" };
 
-/** The parts of an identifier, and the parts joined. */
+/** The parts of an identifier or of a number with its unit, such as `250ms`; and the parts joined. */
 function partsOf(word: string): string[] {
-  const parts = word.split(/_+|(?<=[\p{Ll}\p{N}])(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})/u).filter(Boolean);
+  const parts = word
+    .split(/_+|(?<=[\p{Ll}\p{N}])(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})|(?<=^\d+)(?=\p{Ll}{1,4}$)/u)
+    .filter(Boolean);
   return parts.length > 1 ? [...parts, parts.join("")] : parts;
 }
 
 const plain = (word: string) =>
   (isAscii(word)
     ? word
-    : word
-        .replaceAll(/[ßẞ]/g, "ss")
+    : withoutStrokes(word)
         .normalize("NFKD")
         .replace(/[^\p{L}\p{N}]+/gu, "")
   )
     .toLowerCase()
     .slice(0, maxWordLength);
+
+/** Letters that Unicode does not decompose into a plain one and a mark. */
+const stroked: Record<string, string> = {
+  ...{ ß: "ss", æ: "ae", œ: "oe", ø: "o", đ: "d", ð: "d", ħ: "h", ı: "i", ł: "l", ŧ: "t", þ: "th" },
+};
+
+export const withoutStrokes = (text: string) =>
+  text.replaceAll(/[ßẞæœøđðħıłŧþ]/giu, (letter) => stroked[letter.toLowerCase()] ?? letter);
 
 const isAscii = (word: string) => /^[\x00-\x7f]*$/.test(word);
