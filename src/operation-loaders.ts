@@ -18,9 +18,12 @@ const jobsLog = () => import("./jobs/log.ts");
 const jobsTranscript = () => import("./jobs/transcript-operations.ts");
 const reviewPerspectives = () => import("./review/perspectives/operations.ts");
 const jobsPerspective = () => import("./jobs/perspective-operations.ts");
+const jobsRecheck = () => import("./jobs/recheck-operations.ts");
 const jobsRevision = () => import("./jobs/revision-operations.ts");
 const reviewTopics = () => import("./review/topics/operations.ts");
 const reviewDispute = () => import("./review/dispute-operations.ts");
+const reviewMerge = () => import("./review/merge-operations.ts");
+const trustDuplicates = () => import("./trust/duplicate-operations.ts");
 const trust = () => import("./trust/operations.ts");
 const people = () => import("./people/operations.ts");
 const peopleNames = () => import("./people/name-operations.ts");
@@ -145,6 +148,15 @@ export const loaders = {
   list_trust: pick(trust, "listTrust"),
   verify_passage: pick(trust, "verifyPassage"),
   dispute_passage: pick(reviewDispute, "disputePassage"),
+  list_duplicates: pick(trustDuplicates, "listDuplicates"),
+  merge_passages: pick(reviewMerge, "mergePassages"),
+  recheck_passage: pick(jobsRecheck, "recheckPassage"),
+  get_passage: pick(jobsRecheck, "getPassage"),
+  read_evidence: pick(jobsRecheck, "readEvidence"),
+  find_evidence: pick(jobsRecheck, "findEvidence"),
+  report_recheck: pick(jobsRecheck, "reportRecheck"),
+  list_rechecks: pick(jobsRecheck, "listRechecksOf"),
+  confirm_recheck: pick(jobsRecheck, "confirmRecheck"),
   create_token: pick(people, "createToken"),
   list_tokens: pick(people, "listTokens"),
   revoke_token: pick(people, "revokeToken"),

@@ -18,22 +18,26 @@ type Line = OutputOf<typeof listJobs>["jobs"][number];
 
 export const jobCommand = (common: () => Common) =>
   new Command("job")
-    .description("run jobs: an agent turns a topic into a proposal or writes a perspective")
+    .description("run jobs: an agent turns a topic into a proposal, writes a perspective or checks a passage")
     .addCommand(
       new Command("start")
         .description(startJob.summary)
-        .requiredOption("--kind <kind>", "incorporate (with --topic) or perspective (with --source and --persona)")
+        .requiredOption(
+          "--kind <kind>",
+          "incorporate (with --topic), perspective (with --source and --persona) or recheck (with --source and --passage)",
+        )
         .option("--topic <id>", "topic to turn into a proposal or an answer")
         .option("--source <path>", "the page (default: the page of the topic)")
         .option("--persona <name>", "persona to write the page for")
+        .option("--passage <id>", "passage to check, as shown by `trust show`")
         .option("--wait", "wait until the job ends; exit code 0 only if it succeeded")
         .addHelpText(
           "after",
           "\nWithout a running server, the job runs in this process, which exits when the job ends; Ctrl-C cancels the job.",
         )
-        .action(({ kind, topic, source, persona, wait }) =>
+        .action(({ kind, topic, source, persona, passage, wait }) =>
           withApp(common(), async (app) => {
-            const input = { kind, topic_id: topic, source_path: source, persona_name: persona };
+            const input = { kind, topic_id: topic, source_path: source, persona_name: persona, passage };
             const once = app.idempotency.once(common().idempotencyKey);
             await startHere(app, common(), (caller) => startJob.perform(app, input, caller, once), wait ?? false);
           }),
@@ -169,7 +173,7 @@ function listed({ jobs }: { jobs: Line[] }): string {
       job.status,
       job.kind,
       job.source_path,
-      job.topic_id ?? job.persona_name ?? "",
+      job.topic_id ?? job.persona_name ?? job.passage ?? "",
       when(job.created_at),
     ]),
   ]);

@@ -94,6 +94,7 @@ const agentBlock = z.strictObject({
   max_concurrent_jobs: z.int().min(1).max(64).default(1).describe("Maximum number of jobs that run at once"),
   incorporate_timeout: duration.default("5m").describe("Time limit of an `incorporate` job, such as 90s or 5m"),
   perspective_timeout: duration.default("3m").describe("Time limit of a `perspective` job"),
+  recheck_timeout: duration.default("5m").describe("Time limit of a `recheck` job"),
   idle_timeout: duration.optional().describe("Stop an agent that prints nothing for this long; no limit if left out"),
   log_dir: argument
     .optional()
@@ -270,6 +271,7 @@ export type AgentConfig = SandboxConfig & {
   maxConcurrentJobs: number;
   incorporateMs: number;
   perspectiveMs: number;
+  recheckMs: number;
   idleMs: number | undefined;
   /** Undefined when agents have no log files. */
   logDir: string | undefined;
@@ -370,6 +372,7 @@ const agentFrom = (block: z.infer<typeof agentBlock>, root: string, stateFolder:
   maxConcurrentJobs: block.max_concurrent_jobs,
   incorporateMs: milliseconds(block.incorporate_timeout),
   perspectiveMs: milliseconds(block.perspective_timeout),
+  recheckMs: milliseconds(block.recheck_timeout),
   idleMs: block.idle_timeout === undefined ? undefined : milliseconds(block.idle_timeout),
   logDir: logFolder(block.log_dir, root, stateFolder),
 });

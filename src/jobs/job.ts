@@ -14,7 +14,7 @@ export type Job = JobRow;
 export type JobOutcome = Pick<Job, "status" | "exit_code" | "error_tail" | "message">;
 
 /** The result that a job must leave behind to succeed. */
-export type JobResult = "proposal" | "reply" | "perspective";
+export type JobResult = "proposal" | "reply" | "perspective" | "finding";
 
 export const restarted = "server restarted while job in flight";
 

@@ -21,7 +21,7 @@ import { type Job, type JobOutcome, restarted } from "./job.ts";
 
 type Deps = { db: Database; now(): Date; newId(prefix: string): string };
 
-export type NewJob = Pick<Job, "kind" | "source_path" | "topic_id" | "persona_name"> & { by: string };
+export type NewJob = Pick<Job, "kind" | "source_path" | "topic_id" | "persona_name" | "passage"> & { by: string };
 
 export type JobUsage = Pick<
   Job,
@@ -68,6 +68,7 @@ export function jobStore({ db, now, newId }: Deps) {
         source_path: job.source_path,
         topic_id: job.topic_id,
         persona_name: job.persona_name,
+        ...(job.passage === null ? {} : { passage: job.passage }),
         ...data,
       },
     });

@@ -3,7 +3,9 @@ import { personaOf } from "../review/perspectives/personas.ts";
 import { noSuch } from "../store/no-such.ts";
 import { hasPerspectiveOfJob } from "../store/queries/perspectives.ts";
 import { commentsOn, hasProposalOfJob, lastRevision, lineCommentsOf } from "../store/queries/proposals.ts";
+import { hasRecheckOfJob } from "../store/queries/rechecks.ts";
 import { findTopic, hasAgentReply } from "../store/queries/topics.ts";
+import { passageOf } from "../trust/operations.ts";
 import type { Job, JobResult } from "./job.ts";
 import type { JobsApp } from "./jobs-app.ts";
 
@@ -22,11 +24,20 @@ export type Material = {
   earlier?: string;
 };
 
-type Request = { kind: Job["kind"]; source_path?: string; topic_id?: string; persona_name?: string };
-type CheckedRequest = Pick<Job, "kind" | "source_path" | "topic_id" | "persona_name">;
+type Request = {
+  kind: Job["kind"];
+  source_path?: string;
+  topic_id?: string;
+  persona_name?: string;
+  passage?: string;
+};
+type CheckedRequest = Pick<Job, "kind" | "source_path" | "topic_id" | "persona_name" | "passage">;
 
 /** Checks a request and completes it to a job. */
 export async function checkRequest(app: JobsApp, asked: Request): Promise<Result<CheckedRequest>> {
+  if (asked.kind !== "recheck" && asked.passage)
+    return refuse("invalid", `passage: a job of kind ${asked.kind} has no passage`);
+  if (asked.kind === "recheck") return checkRecheck(app, asked);
   if (asked.kind === "incorporate") {
     if (!asked.topic_id) return refuse("invalid", "topic_id: missing; a job of kind incorporate needs a topic");
     if (asked.persona_name) return refuse("invalid", "persona_name: a job of kind incorporate has no persona");
@@ -42,14 +53,27 @@ export async function checkRequest(app: JobsApp, asked: Request): Promise<Result
       return refuse("invalid", `source_path: topic ${asked.topic_id} is about ${path}, not ${asked.source_path}`);
     }
     const page = await app.pages.read(path);
-    return page.ok ? ok({ kind: asked.kind, source_path: path, topic_id: asked.topic_id, persona_name: null }) : page;
+    const { kind, topic_id } = asked;
+    return page.ok ? ok({ kind, source_path: path, topic_id, persona_name: null, passage: null }) : page;
   }
   if (!asked.persona_name) return refuse("invalid", "persona_name: missing; a job of kind perspective needs a persona");
   if (!asked.source_path) return refuse("invalid", "source_path: missing; a job of kind perspective needs a page");
   if (asked.topic_id) return refuse("invalid", "topic_id: a job of kind perspective has no topic");
   const persona = await personaOf(app, asked.source_path, asked.persona_name);
   if (!persona.ok) return persona;
-  return ok({ kind: asked.kind, source_path: asked.source_path, topic_id: null, persona_name: asked.persona_name });
+  const { kind, source_path, persona_name } = asked;
+  return ok({ kind, source_path, topic_id: null, persona_name, passage: null });
+}
+
+async function checkRecheck(app: JobsApp, asked: Request): Promise<Result<CheckedRequest>> {
+  const { kind, source_path, passage } = asked;
+  if (!source_path) return refuse("invalid", "source_path: missing; a job of kind recheck needs a page");
+  if (!passage) return refuse("invalid", "passage: missing; a job of kind recheck needs a passage");
+  if (asked.topic_id) return refuse("invalid", "topic_id: a job of kind recheck has no topic");
+  if (asked.persona_name) return refuse("invalid", "persona_name: a job of kind recheck has no persona");
+  const found = await passageOf(app, source_path, passage);
+  if (!found.ok) return found;
+  return ok({ kind, source_path: found.value.path, topic_id: null, persona_name: null, passage: found.value.hash });
 }
 
 export async function readMaterial(app: JobsApp, job: Job): Promise<Result<Material>> {
@@ -60,6 +84,10 @@ export async function readMaterial(app: JobsApp, job: Job): Promise<Result<Mater
     const persona = await personaOf(app, job.source_path, job.persona_name ?? "");
     if (!persona.ok) return persona;
     return ok({ result: "perspective", text, sha, personaSha: persona.value.sha, lastMessage: 0 });
+  }
+  if (job.kind === "recheck") {
+    const passage = await passageOf(app, job.source_path, job.passage ?? "");
+    return passage.ok ? ok({ result: "finding", text, sha, lastMessage: 0 }) : passage;
   }
   const topic = await topicOf(app, job.topic_id ?? "");
   if (!topic.ok) return topic;
@@ -94,6 +122,7 @@ export async function hasProduced(app: JobsApp, job: Job, material: Material): P
   const { read } = app.db;
   if (material.result === "proposal") return hasProposalOfJob(read, job.id);
   if (material.result === "perspective") return hasPerspectiveOfJob(read, job.id);
+  if (material.result === "finding") return hasRecheckOfJob(read, job.id);
   return hasAgentReply(read, job.topic_id ?? "", material.lastMessage);
 }
 

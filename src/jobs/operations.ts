@@ -11,15 +11,17 @@ import type { Job } from "./job.ts";
 import type { JobsApp } from "./jobs-app.ts";
 import { checkRequest } from "./material.ts";
 
+const jobKinds = ["incorporate", "perspective", "recheck"] as const satisfies readonly Job["kind"][];
 const id = z.string().max(64).describe("Id of the job");
 const count = z.number().nullable();
 
 const job = z.object({
   id: z.string(),
-  kind: z.enum(["incorporate", "perspective"]),
+  kind: z.enum(jobKinds),
   source_path: z.string(),
   topic_id: z.string().nullable(),
   persona_name: z.string().nullable(),
+  passage: z.string().nullable().describe("The passage that is checked"),
   status: z.enum(["queued", "running", "succeeded", "failed", "timed_out"]),
   message: z.string().nullable().describe("What happened, in one sentence"),
   created_at: z.string(),
@@ -51,7 +53,7 @@ const whole = job.extend({
 
 export const startJob = operation({
   name: "start_job",
-  summary: "Start an agent that turns a topic into a proposal, or rewrites a page for a persona.",
+  summary: "Start an agent that turns a topic into a proposal, rewrites a page for a persona, or checks a passage.",
   effect: "writes",
   touches: ["job"],
   callers: collaborators,
@@ -59,11 +61,14 @@ export const startJob = operation({
   http: { method: "post", path: "/agent/jobs" },
   input: z.object({
     kind: z
-      .enum(["incorporate", "perspective"])
-      .describe("incorporate needs topic_id; perspective needs source_path and persona_name"),
+      .enum(jobKinds)
+      .describe(
+        "incorporate needs topic_id; perspective needs source_path and persona_name; recheck needs source_path and passage",
+      ),
     source_path: z.string().max(1000).optional().describe("Path of the page; not needed with topic_id"),
     topic_id: z.string().max(64).optional().describe("Id of the topic"),
     persona_name: z.string().max(100).optional().describe("Name of the persona"),
+    passage: z.string().min(6).max(64).optional().describe("Id of the passage, as show_trust lists it"),
   }),
   output: z.object({ job_id: z.string() }),
   async run(app: JobsApp, asked, caller) {
@@ -134,6 +139,7 @@ const briefly = (row: Job): z.infer<typeof job> => ({
   source_path: row.source_path,
   topic_id: row.topic_id,
   persona_name: row.persona_name,
+  passage: row.passage,
   status: row.status,
   message: row.message,
   created_at: row.created_at,

@@ -13,7 +13,11 @@ export type Places = {
   earlier?: string;
 };
 
-export const skillNames = { incorporate: "scriptorium-incorporate", perspective: "scriptorium-perspective" } as const;
+export const skillNames = {
+  incorporate: "scriptorium-incorporate",
+  perspective: "scriptorium-perspective",
+  recheck: "scriptorium-recheck",
+} as const;
 
 /** A text that the prompt includes, because the agent cannot read files. */
 export type Quoted = { page: string; earlier?: string | undefined };
@@ -31,21 +35,25 @@ export function promptFor(
   places: Places,
   quoted?: Quoted,
 ): string {
-  const block: [string, string][] =
-    job.kind === "incorporate"
-      ? [
-          ["Job ID", job.id],
-          ["Topic ID", job.topic_id ?? ""],
-          ["Source path", job.source_path],
-          ["Base source SHA", material.sha],
-        ]
-      : [
-          ["Job ID", job.id],
-          ["Persona name", job.persona_name ?? ""],
-          ["Source path", job.source_path],
-          ["Source SHA", material.sha],
-          ["Persona SHA", material.personaSha ?? ""],
-        ];
+  const parameters: Record<Job["kind"], [string, string][]> = {
+    incorporate: [
+      ["Topic ID", job.topic_id ?? ""],
+      ["Source path", job.source_path],
+      ["Base source SHA", material.sha],
+    ],
+    perspective: [
+      ["Persona name", job.persona_name ?? ""],
+      ["Source path", job.source_path],
+      ["Source SHA", material.sha],
+      ["Persona SHA", material.personaSha ?? ""],
+    ],
+    recheck: [
+      ["Passage ID", job.passage ?? ""],
+      ["Source path", job.source_path],
+      ["Base source SHA", material.sha],
+    ],
+  };
+  const block: [string, string][] = [["Job ID", job.id], ...parameters[job.kind]];
   block.push(
     ["Repo root", places.root],
     ["Config file", places.config],

@@ -10,6 +10,7 @@ import type { JobsApp } from "./jobs-app.ts";
 const toolNames: Record<Job["kind"], readonly string[]> = {
   incorporate: ["get_topic", "list_open_topics", "insert_proposal", "reply_topic"],
   perspective: ["get_persona", "put_perspective"],
+  recheck: ["get_passage", "find_evidence", "read_evidence", "report_recheck"],
 };
 
 /** The operations of all kinds of jobs; agents may call them without naming a role. */
@@ -18,7 +19,7 @@ export const jobOperations: ReadonlySet<string> = new Set(Object.values(toolName
 type Fields = Record<string, unknown>;
 
 /**
- * The operations of one job, restricted to its topic, page and persona, while it runs. The same restriction
+ * The operations of one job, restricted to its topic, page, persona and passage, while it runs. The same restriction
  * applies to the MCP tools of a scratch folder and to `scribe` in a workspace.
  */
 export function jobTools(app: JobsApp, job: Job, operations: readonly Operation<JobsApp>[]): Toolset {
@@ -63,5 +64,6 @@ function outsideOf(name: string, input: Fields, job: Job): string | undefined {
   if (input.source_path !== undefined && input.source_path !== job.source_path) return other("page", job.source_path);
   const persona = input.persona ?? (name === "get_persona" ? input.name : undefined);
   if (persona !== undefined && persona !== job.persona_name) return other("persona", job.persona_name);
+  if (input.passage !== undefined && input.passage !== job.passage) return other("passage", job.passage);
   return undefined;
 }

@@ -59,6 +59,7 @@ export const eventKinds = {
   "page-written": "An approved proposal was written to its page.",
   "passage-disputed": "A person disputed a passage, or an agent asked people to check it. The data has the reason.",
   "passage-verified": "A person verified a passage.",
+  "passage-rechecked": "An agent checked a passage. The data has what it found; a person confirms it.",
   "passages-recalled": "An agent searched while working on a task. The data lists the passages it got.",
   "passkey-added": "A person added a passkey.",
   "passkey-removed": "A passkey was removed.",

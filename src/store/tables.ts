@@ -43,6 +43,7 @@ export interface Tables extends CrewTables, TrustTables {
   identities: IdentityRow;
   sign_in_challenges: { hash: string; data: string; expires_at: string };
   agent_jobs: JobRow;
+  rechecks: RecheckRow;
   job_transcript: JobTranscriptRow;
   users: UserRow;
   tasks: TaskRow;
@@ -356,10 +357,11 @@ export interface PasskeyRow extends GrantColumns {
 
 export interface JobRow {
   id: string;
-  kind: "incorporate" | "perspective";
+  kind: "incorporate" | "perspective" | "recheck";
   source_path: string;
   topic_id: string | null;
   persona_name: string | null;
+  passage: string | null;
   status: "queued" | "running" | "succeeded" | "failed" | "timed_out";
   started_at: string | null;
   completed_at: string | null;
@@ -380,6 +382,21 @@ export interface JobRow {
   cost_usd: number | null;
   duration_ms: number | null;
   destinations: string | null;
+}
+
+export interface RecheckRow {
+  id: string;
+  job_id: string;
+  subject: string;
+  hash: string;
+  text: string;
+  outcome: "holds" | "wrong" | "unclear";
+  note: string;
+  evidence: string;
+  topic_id: string | null;
+  at: string;
+  confirmed_by: string | null;
+  confirmed_at: string | null;
 }
 
 export interface UserRow {

@@ -142,6 +142,7 @@ export const keyTrust: Readonly<Record<string, "plain" | SensitiveKey>> = {
   "agent.max_concurrent_jobs": "plain",
   "agent.incorporate_timeout": "plain",
   "agent.perspective_timeout": "plain",
+  "agent.recheck_timeout": "plain",
   "agent.idle_timeout": "plain",
   "agent.log_dir": agents("writes the logs of agents to this folder", [""]),
 

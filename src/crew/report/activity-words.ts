@@ -82,6 +82,7 @@ const words: Record<EventKind, Said | null> = {
   "page-removed": pages("removed"),
   "page-written": pages("wrote"),
   "passage-disputed": pages(({ asked }) => (asked ? "asked people to check a passage of" : "disputed a passage of")),
+  "passage-rechecked": pages("checked a passage of"),
   "passage-verified": pages("verified a passage of"),
   "passages-recalled": null,
   "passkey-added": people("added a passkey"),
