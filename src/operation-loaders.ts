@@ -22,6 +22,8 @@ const jobsRecheck = () => import("./jobs/recheck-operations.ts");
 const jobsRevision = () => import("./jobs/revision-operations.ts");
 const reviewTopics = () => import("./review/topics/operations.ts");
 const reviewDispute = () => import("./review/dispute-operations.ts");
+const reviewMerge = () => import("./review/merge-operations.ts");
+const trustDuplicates = () => import("./trust/duplicate-operations.ts");
 const trust = () => import("./trust/operations.ts");
 const people = () => import("./people/operations.ts");
 const peopleNames = () => import("./people/name-operations.ts");
@@ -147,6 +149,8 @@ export const loaders = {
   list_trust: pick(trust, "listTrust"),
   verify_passage: pick(trust, "verifyPassage"),
   dispute_passage: pick(reviewDispute, "disputePassage"),
+  list_duplicates: pick(trustDuplicates, "listDuplicates"),
+  merge_passages: pick(reviewMerge, "mergePassages"),
   recheck_passage: pick(jobsRecheck, "recheckPassage"),
   get_passage: pick(jobsRecheck, "getPassage"),
   read_evidence: pick(jobsRecheck, "readEvidence"),

@@ -175,15 +175,16 @@ describe("R17: the agent block", () => {
       maxConcurrentJobs: 1,
       incorporateMs: 300_000,
       perspectiveMs: 180_000,
+      recheckMs: 300_000,
       logDir: join(root, ".scriptorium/agent-logs"),
     });
   });
 });
 
-test("R9: init --skills puts both skills where an agent in the workspace looks for them", async () => {
+test("R9: init --skills puts the skills of all kinds of jobs where an agent in the workspace looks for them", async () => {
   const cwd = temporaryFolder();
   expect(await scriptorium(["init", ".", "--skills"], { cwd })).toMatchObject({ code: 0 });
-  for (const name of ["scriptorium-incorporate", "scriptorium-perspective"]) {
+  for (const name of ["scriptorium-incorporate", "scriptorium-perspective", "scriptorium-recheck"]) {
     const text = readFileSync(join(cwd, ".claude/skills", name, "SKILL.md"), "utf8");
     expect(text).toMatch(new RegExp(`^---\\nname: ${name}\\ndescription: .+\\n---\\n`));
   }

@@ -40,7 +40,9 @@ type Call = (name: string, input: object) => Promise<unknown>;
 
 /** An agent that is given the operations and the parameters of its prompt. */
 const plays =
-  (work: (call: Call, own: { source_path: string | undefined; passage: string | undefined }) => Promise<void>): Script =>
+  (
+    work: (call: Call, own: { source_path: string | undefined; passage: string | undefined }) => Promise<void>,
+  ): Script =>
   async ({ tools, prompt }) => {
     const of = (label: string) => new RegExp(`${label}: (.+)`).exec(prompt)?.[1];
     const call: Call = async (name, input) => {
@@ -77,7 +79,12 @@ describe.each(engines)("R6: a job that checks a passage (%s)", (engine) => {
       }),
     );
     const job = await recheck(app, "drain_timeout");
-    expect(job).toMatchObject({ kind: "recheck", status: "succeeded", message: "The agent wrote a finding.", topic_id: null });
+    expect(job).toMatchObject({
+      kind: "recheck",
+      status: "succeeded",
+      message: "The agent wrote a finding.",
+      topic_id: null,
+    });
     expect(seen).toMatchObject([
       { passage: { text: "The server waits 30 seconds for `drain_timeout`.", state: expect.any(String) } },
       {
@@ -132,7 +139,10 @@ describe.each(engines)("R6: a job that checks a passage (%s)", (engine) => {
     const whole = await app.proposals.find(proposal?.id ?? "");
     expect(whole).toMatchObject({ proposedBy: null, text: text.replace("30 seconds", "60 seconds") });
     const topic = unwrap(await operations.get_topic.perform(app, { id: proposal?.topicId ?? "" }, person()));
-    expect(topic).toMatchObject({ kind: "change", anchor: { quote: "The server waits 30 seconds for `drain_timeout`." } });
+    expect(topic).toMatchObject({
+      kind: "change",
+      anchor: { quote: "The server waits 30 seconds for `drain_timeout`." },
+    });
     expect(JSON.stringify(topic.messages)).toContain("file:server.conf:2");
     unwrap(await operations.approve_proposal.perform(app, { id: proposal?.id ?? "" }, person()));
     expect(await passageOf(app, "60 seconds")).toMatchObject({ state: "verified_by_person" });
@@ -140,14 +150,21 @@ describe.each(engines)("R6: a job that checks a passage (%s)", (engine) => {
 
   test("R16, R6: an exit without a report is a failure that says so, and the table refuses a recheck without a passage", async () => {
     const { app } = await workspace(engine, 30);
-    await runQueue(app, plays(async () => undefined));
+    await runQueue(
+      app,
+      plays(async () => undefined),
+    );
     expect(await recheck(app, "drain_timeout")).toMatchObject({
       status: "failed",
       error_tail: "agent exited 0 but produced no finding",
       message: "The agent exited without an error but wrote no finding.",
     });
     const row = { kind: "recheck", source_path: page, status: "queued", created_at: "now", created_by: "ada" };
-    for (const wrong of [{}, { passage: "abcdef", persona_name: "newcomer" }, { kind: "perspective", passage: "abcdef" }])
+    for (const wrong of [
+      {},
+      { passage: "abcdef", persona_name: "newcomer" },
+      { kind: "perspective", passage: "abcdef" },
+    ])
       await expect(
         app.db.write((tx) =>
           tx
@@ -183,8 +200,21 @@ test("T6: a recheck job is bound to its passage and page, and cannot verify", as
 });
 
 test("R10: the prompt of a recheck names the skill, the passage, the page and its version", () => {
-  const job = { id: "j-1", kind: "recheck", source_path: page, topic_id: null, persona_name: null, passage: "abc" } as Job;
-  const places = { page: `/s/${page}`, root: "/s", skill: "/s/job-skill.md", config: "/w/scriptorium.yaml", scribe: "/bin/scribe" };
+  const job = {
+    id: "j-1",
+    kind: "recheck",
+    source_path: page,
+    topic_id: null,
+    persona_name: null,
+    passage: "abc",
+  } as Job;
+  const places = {
+    page: `/s/${page}`,
+    root: "/s",
+    skill: "/s/job-skill.md",
+    config: "/w/scriptorium.yaml",
+    scribe: "/bin/scribe",
+  };
   expect(promptFor(job, { sha: "b10b" }, places).split("\n").slice(0, 6)).toEqual([
     "Use the skill scriptorium-recheck to do this one job. If the skill is not installed, read the skill file and follow it.",
     "",
@@ -201,7 +231,7 @@ test("R6: trust recheck starts the job from the shell with an agent that is a pr
   await app.close();
   const script = String.raw`prompt=$(cat)
 of() { printf '%s\n' "$prompt" | sed -n "s/^$1: //p"; }
-"$(of 'Agent CLI path')" report-recheck --config "$(of 'Config file')" --source-path "$(of 'Source path')" --passage "$(of 'Passage ID')" --outcome holds --note 'As configured.' --evidence '[{"ref":"file:server.conf","quote":"drain_timeout = 30 seconds"}]'`;
+"$(of 'Agent CLI path')" report-recheck --config "$(of 'Config file')" --source-path "$(of 'Source path')" --passage "$(of 'Passage ID')" --outcome holds --note 'As configured.' --evidence '{"ref":"file:server.conf","quote":"drain_timeout = 30 seconds"}'`;
   const agentProgram = program(root, script);
   const { readFileSync } = await import("node:fs");
   const config = join(root, "scriptorium.yaml");

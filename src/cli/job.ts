@@ -22,7 +22,10 @@ export const jobCommand = (common: () => Common) =>
     .addCommand(
       new Command("start")
         .description(startJob.summary)
-        .requiredOption("--kind <kind>", "incorporate (with --topic), perspective (with --source and --persona) or recheck (with --source and --passage)")
+        .requiredOption(
+          "--kind <kind>",
+          "incorporate (with --topic), perspective (with --source and --persona) or recheck (with --source and --passage)",
+        )
         .option("--topic <id>", "topic to turn into a proposal or an answer")
         .option("--source <path>", "the page (default: the page of the topic)")
         .option("--persona <name>", "persona to write the page for")

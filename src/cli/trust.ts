@@ -3,6 +3,8 @@ import { confirmRecheck, listRechecksOf, recheckPassage } from "../jobs/recheck-
 import type { Caller } from "../kernel/caller.ts";
 import { ok } from "../kernel/result.ts";
 import { disputePassage } from "../review/dispute-operations.ts";
+import { mergePassages } from "../review/merge-operations.ts";
+import { listDuplicates } from "../trust/duplicate-operations.ts";
 import { listTrust, passageOf, showTrust, verifyPassage } from "../trust/operations.ts";
 import { trustStates } from "../trust/state.ts";
 import type { Confirmation } from "./decide.ts";
@@ -65,6 +67,39 @@ export const trustCommand = (common: () => Common) =>
         ),
     )
     .addCommand(
+      new Command("duplicates")
+        .description(listDuplicates.summary)
+        .argument("[under]", "only groups with a passage of this entry or folder of entries")
+        .option("--similarity <share>", "share of common three-word sequences, 0.3 to 1", Number)
+        .option("--seconds <n>", "time limit", Number)
+        .option("--limit <n>", "maximum number of groups", Number)
+        .action((under, { similarity, seconds, limit }) =>
+          report(
+            common(),
+            listDuplicates,
+            { under, similarity: similarity ?? 0.6, seconds: seconds ?? 20, limit: limit ?? 50 },
+            duplicated,
+          ),
+        ),
+    )
+    .addCommand(
+      new Command("merge")
+        .description(mergePassages.summary)
+        .argument("<page>", "page of the passage to keep")
+        .argument("<passage>", "passage to keep")
+        .requiredOption("--remove <page#passage...>", "passages that it replaces, such as docs/deploy.md#4bdZ64sM")
+        .option("--message <text>", "why, for the person who decides")
+        .action((id, passage, { remove, message }) =>
+          report(
+            common(),
+            mergePassages,
+            { keep: { id, passage }, remove: remove.map(namedPassage), message },
+            ({ proposals }) =>
+              proposals.map((one) => `proposal ${one.id} for ${one.source_path}, topic ${one.topic_id}`).join("\n"),
+          ),
+        ),
+    )
+    .addCommand(
       new Command("recheck")
         .description(recheckPassage.summary)
         .argument("<page>", "id of an entry or path of a page")
@@ -99,6 +134,24 @@ export const trustCommand = (common: () => Common) =>
           ),
         ),
     );
+
+const namedPassage = (text: string) => ({
+  id: text.slice(0, Math.max(0, text.lastIndexOf("#"))),
+  passage: text.slice(text.lastIndexOf("#") + 1),
+});
+
+function duplicated({ groups, compared, complete }: OutputOf<typeof listDuplicates>): string {
+  const lines = groups.flatMap(({ kind, similarity, passages, omitted }) => [
+    bold(`${kind === "same" ? "nearly the same" : "contradicting"} (${Math.round(similarity * 100)} %)`),
+    ...passages.map(
+      ({ source_path, passage, text }) =>
+        `  ${source_path}#${passage.slice(0, 8)}  ${text.replaceAll(/\s+/g, " ").slice(0, 80)}`,
+    ),
+    ...more(omitted),
+  ]);
+  const end = complete ? "" : "; the list is not complete: raise --seconds or --limit";
+  return [...lines, dim(`${compared} passages compared${end}`)].join("\n");
+}
 
 const confirming = (id: string): Confirmation => ({
   word: "verify",

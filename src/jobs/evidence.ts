@@ -2,8 +2,8 @@ import { join, posix } from "node:path";
 import { isQuoted, linesOfQuote } from "../kernel/quote.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
 import { filesWithWords } from "../store/git/search-commit.ts";
-import { findSource, sourcePaths } from "../store/queries/sources.ts";
 import type { ResolvedEvidence } from "../store/queries/rechecks.ts";
+import { findSource, sourcePaths } from "../store/queries/sources.ts";
 import { sourceText } from "../wiki/searchable.ts";
 import type { JobsApp } from "./jobs-app.ts";
 
@@ -32,7 +32,10 @@ export async function textOfRef(app: JobsApp, ref: string): Promise<Result<strin
     return text === undefined ? missing(`source ${path}`) : ok(text);
   }
   if (kind !== "file")
-    return refuse("invalid", `${JSON.stringify(ref.slice(0, 100))} is not a reference; expected file:, source: or page:`);
+    return refuse(
+      "invalid",
+      `${JSON.stringify(ref.slice(0, 100))} is not a reference; expected file:, source: or page:`,
+    );
   const text = await fileAtHead(app, path);
   return text === undefined ? missing(`file ${path} in the last commit`) : ok(text);
 }
@@ -59,14 +62,19 @@ export async function resolveEvidence(
   const found: ResolvedEvidence[] = [];
   for (const [n, { ref, quote }] of given.entries()) {
     const text = await textOfRef(app, ref);
-    if (!text.ok) return { ok: false, problem: { ...text.problem, message: `evidence ${n + 1}: ${text.problem.message}` } };
+    if (!text.ok)
+      return { ok: false, problem: { ...text.problem, message: `evidence ${n + 1}: ${text.problem.message}` } };
     const at = isQuoted(text.value, quote) ? linesOfQuote(text.value, quote) : undefined;
     if (!at)
       return refuse(
         "invalid",
         `evidence ${n + 1}: ${ref} does not contain this quote; copy whole words exactly, with read_evidence: ${JSON.stringify(quote.slice(0, 120))}`,
       );
-    const says = text.value.split("\n").slice(at.from - 1, at.to).join("\n").slice(0, longestSaid);
+    const says = text.value
+      .split("\n")
+      .slice(at.from - 1, at.to)
+      .join("\n")
+      .slice(0, longestSaid);
     found.push({ ref, quote, line: at.from, says });
   }
   if (found.every(({ ref }) => ref === `page:${own}`))

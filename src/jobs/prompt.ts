@@ -13,7 +13,11 @@ export type Places = {
   earlier?: string;
 };
 
-export const skillNames = { incorporate: "scriptorium-incorporate", perspective: "scriptorium-perspective", recheck: "scriptorium-recheck" } as const;
+export const skillNames = {
+  incorporate: "scriptorium-incorporate",
+  perspective: "scriptorium-perspective",
+  recheck: "scriptorium-recheck",
+} as const;
 
 /** A text that the prompt includes, because the agent cannot read files. */
 export type Quoted = { page: string; earlier?: string | undefined };

@@ -205,7 +205,9 @@ async function runAgent(
         ? { sandboxPolicy: policyFor(deps.setup, sandbox, networkPolicy(app.config, "agent"), folder, calls) }
         : {}),
       limits: {
-        wallMs: { incorporate: agent.incorporateMs, perspective: agent.perspectiveMs, recheck: agent.recheckMs }[job.kind],
+        wallMs: { incorporate: agent.incorporateMs, perspective: agent.perspectiveMs, recheck: agent.recheckMs }[
+          job.kind
+        ],
         afterResultMs,
         ...(agent.idleMs ? { idleMs: agent.idleMs } : {}),
       },

@@ -3,6 +3,7 @@ import { noAgent } from "../agents/no-agent.ts";
 import { nameOf } from "../kernel/caller.ts";
 import { collaborators, operation, people, writers } from "../kernel/operation.ts";
 import { ok, type Result, refuse } from "../kernel/result.ts";
+import { placeOf } from "../review/passage-place.ts";
 import { proposePage } from "../review/proposals/propose.ts";
 import { anchorAt } from "../review/topics/anchor.ts";
 import { speaker } from "../review/topics/operations.ts";
@@ -16,10 +17,8 @@ import {
   listRechecks,
   type Recheck,
 } from "../store/queries/rechecks.ts";
-import { pageName, passageName, passageOf, verifyPassage } from "../trust/operations.ts";
-import { passagesOf } from "../trust/passages.ts";
+import { pageName, passageName, verifyPassage } from "../trust/operations.ts";
 import { passageShape } from "../trust/shown.ts";
-import type { Page } from "../wiki/pages/pages.ts";
 import { findText, resolveEvidence, textOfRef } from "./evidence.ts";
 import type { JobsApp } from "./jobs-app.ts";
 import { checkRequest } from "./material.ts";
@@ -106,7 +105,9 @@ export const findEvidence = operation({
   group: "crew",
   audience: "job",
   http: { method: "get", path: "/trust/evidence/search" },
-  input: z.object({ text: z.string().trim().min(2).max(200).describe("Words of one line, such as the name of a setting") }),
+  input: z.object({
+    text: z.string().trim().min(2).max(200).describe("Words of one line, such as the name of a setting"),
+  }),
   output: z.object({
     hits: z.array(z.object({ ref: z.string(), line: z.int(), text: z.string() })),
     more: z.boolean().describe("Whether there are more lines; search for a longer text"),
@@ -166,7 +167,9 @@ export const reportRecheck = operation({
     const save = (tx: Query, topic: string | null) => saveRecheck(tx, { ...recheck, topic_id: topic });
     if (outcome === "holds") {
       const saved = await app.db.write((tx) => save(tx, null));
-      return saved.ok ? ok({ recheck_id: recheck.id, topic_id: null, proposal_id: null, evidence: found.value }) : saved;
+      return saved.ok
+        ? ok({ recheck_id: recheck.id, topic_id: null, proposal_id: null, evidence: found.value })
+        : saved;
     }
     const kind = replacement === undefined ? "question" : "change";
     const anchor = anchorAt(page.text, at, at + text.length, page.blob);
@@ -191,36 +194,8 @@ export const reportRecheck = operation({
   },
 });
 
-type Place = {
-  subject: string;
-  hash: string;
-  page: Page;
-  text: string;
-  /** The offset of the passage in the page. */
-  at: number;
-  shown: z.output<typeof passageShape>;
-};
-
-/** The passage in the present text of its page, whose line ends are LF here. */
-async function placeOf(app: JobsApp, path: string, passage: string): Promise<Result<Place>> {
-  const found = await passageOf(app, path, passage);
-  if (!found.ok) return found;
-  const { subject, hash, shown } = found.value;
-  const read = await app.pages.read(found.value.path);
-  if (!read.ok) return read;
-  const page = { ...read.value, text: read.value.text.replaceAll("\r\n", "\n") };
-  const here = passagesOf(page.text).find((one) => one.hash === hash);
-  const lines = page.text.split("\n");
-  const start = lines.slice(0, (here?.line ?? 1) - 1).reduce((sum, line) => sum + line.length + 1, 0);
-  const at = here ? page.text.indexOf(here.text, start) : -1;
-  if (!here || at < 0) return refuse("conflict", `${page.path} changed while the passage was read; read it again`);
-  return ok({ subject, hash, page, text: here.text, at, shown });
-}
-
 async function isFirst(tx: Query, job: string): Promise<Result<true>> {
-  return (await hasRecheckOfJob(tx, job))
-    ? refuse("conflict", `job ${job} has reported already; end now`)
-    : ok(true);
+  return (await hasRecheckOfJob(tx, job)) ? refuse("conflict", `job ${job} has reported already; end now`) : ok(true);
 }
 
 async function saveRecheck(tx: Query, recheck: Recheck): Promise<Result<true>> {
@@ -235,7 +210,9 @@ async function saveRecheck(tx: Query, recheck: Recheck): Promise<Result<true>> {
 
 const messageOf = ({ outcome, note, evidence }: Recheck): string =>
   [
-    outcome === "wrong" ? "An agent checked this passage and found it wrong." : "An agent checked this passage and could not tell.",
+    outcome === "wrong"
+      ? "An agent checked this passage and found it wrong."
+      : "An agent checked this passage and could not tell.",
     note,
     ...(evidence.length === 0
       ? []
@@ -299,10 +276,17 @@ export const confirmRecheck = operation({
     const found = await findRecheck(app.db.read, id);
     if (!found) return refuse("not_found", `recheck ${id} does not exist; list_rechecks shows what there is`);
     if (found.outcome !== "holds")
-      return refuse("conflict", `recheck ${id} found the passage ${found.outcome}; only one that holds can be confirmed`);
+      return refuse(
+        "conflict",
+        `recheck ${id} found the passage ${found.outcome}; only one that holds can be confirmed`,
+      );
     const by = nameOf(caller);
     const at = app.now().toISOString();
-    const wanted = { id: app.trust.pathOf(found.subject), passage: found.hash, note: `recheck ${id}: ${found.note}`.slice(0, 2000) };
+    const wanted = {
+      id: app.trust.pathOf(found.subject),
+      passage: found.hash,
+      note: `recheck ${id}: ${found.note}`.slice(0, 2000),
+    };
     const verified = await verifyPassage.perform(app, wanted, caller);
     if (!verified.ok) return verified;
     if (!(await app.db.write((tx) => confirmRecheckRow(tx, id, by, at))))

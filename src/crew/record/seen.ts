@@ -1,4 +1,5 @@
 import type { CrewPart } from "../../kernel/caller.ts";
+import { hasText } from "../../kernel/quote.ts";
 import { batches } from "../../store/batches.ts";
 import type { Citation, Evidence, ToolCallRow } from "../../store/crew-tables.ts";
 import type { Query } from "../../store/database.ts";
@@ -10,7 +11,6 @@ import { type Search, type SearchResult, searchesFor, searchKey } from "../rules
 import { acceptedBranch } from "../rules/branches.ts";
 import { citedPaths, type RecordedCall } from "../rules/evidence.ts";
 import { filePath } from "../rules/plan.ts";
-import { hasText } from "../../kernel/quote.ts";
 import type { Seen } from "../rules/verdict.ts";
 
 type Deps = { git: Git; db: { read: Query } };

@@ -1,6 +1,7 @@
 import { posix } from "node:path";
 import * as z from "zod";
 import { operation, people } from "../../kernel/operation.ts";
+import { hasText, linesOfQuote } from "../../kernel/quote.ts";
 import { ok, refuse } from "../../kernel/result.ts";
 import type { Evidence } from "../../store/crew-tables.ts";
 import { noSuch } from "../../store/no-such.ts";
@@ -10,7 +11,6 @@ import { checksOf, verdictsOf } from "../../store/queries/verdicts.ts";
 import type { CrewApp } from "../record/crew-app.ts";
 import { redacting } from "../record/transcript.ts";
 import { citedPaths, placeOf, rangeOf, textsOf, withLines } from "../rules/evidence.ts";
-import { hasText, linesOfQuote } from "../../kernel/quote.ts";
 import { attemptName, chooseAttempt } from "./attempt-diff.ts";
 
 export const showCitation = operation({

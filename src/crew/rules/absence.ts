@@ -1,7 +1,7 @@
+import { hasText } from "../../kernel/quote.ts";
 import type { Evidence } from "../../store/crew-tables.ts";
 import { parseJsonOr } from "../../store/json.ts";
 import { type Facts, pathOf, type RecordedCall, withLines, wordsOf } from "./evidence.ts";
-import { hasText } from "../../kernel/quote.ts";
 
 /** A text to look for at the delivered commit, in one file or folder or (path "") in all files. */
 export type Search = { path: string; text: string };

@@ -1,6 +1,6 @@
+import { isQuoted } from "../../kernel/quote.ts";
 import type { Citation, Evidence } from "../../store/crew-tables.ts";
 import { parseJsonOr } from "../../store/json.ts";
-import { isQuoted } from "../../kernel/quote.ts";
 
 /** A tool call of the agent that cites it. Input and answer are JSON, and may be cut. */
 export type RecordedCall = { id: string; name: string; ok: boolean; input: string; output: string; cut: boolean };

@@ -65,6 +65,20 @@ export async function saveTrustSubject(tx: Query, row: TrustSubjectRow): Promise
     .execute();
 }
 
+/** The passages that are in the book now. */
+export const presentPassages = (
+  query: Query,
+  limit: number,
+): Promise<Pick<PassageTrustRow, "subject" | "hash" | "text" | "state">[]> =>
+  query
+    .selectFrom("passage_trust")
+    .select(["subject", "hash", "text", "state"])
+    .where("gone", "=", 0)
+    .orderBy("subject")
+    .orderBy("hash")
+    .limit(limit)
+    .execute();
+
 /** The passages of a page; those that are gone too. */
 export const passagesOfSubject = (query: Query, subject: string): Promise<PassageTrustRow[]> =>
   query.selectFrom("passage_trust").selectAll().where("subject", "=", subject).execute();
