@@ -70,12 +70,12 @@ export function useQueue() {
 }
 
 /** Goes on with the next item of the inbox; without one, does nothing and says so. */
-export function useMoveOn(): () => boolean {
+export function useMoveOn(): () => Promise<boolean> {
   const { afterDecision } = useQueue();
   const navigate = useNavigate();
-  return () => {
+  return async () => {
     if (!afterDecision) return false;
-    void navigate({ to: afterDecision.to });
+    await navigate({ to: afterDecision.to });
     return true;
   };
 }
