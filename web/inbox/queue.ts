@@ -56,13 +56,15 @@ export function useQueue() {
   const waiting = (some: Item[]) => some.filter(({ isDecided, ...one }) => !isDecided && one.to !== pathname);
   const previous = at > 0 ? waiting(items.slice(0, at)).at(-1) : undefined;
   const following = waiting(items.slice(from));
+  const afterDecision = following[0] ?? waiting(items)[0];
   return {
     items,
     at,
     previous,
-    next: following[0],
+    /** On the page of an item that was decided: the one to go on with. */
+    next: at < 0 ? afterDecision : following[0],
     /** The item to go on with after a decision: the next one, or else the first that is left. */
-    afterDecision: following[0] ?? waiting(items)[0],
+    afterDecision,
     isDecisionPage: decisionPage.test(pathname),
     decided: (data?.proposals ?? []).filter(({ pending }) => pending !== null),
     pathname,
