@@ -23,15 +23,16 @@ import { stopCause } from "../rules/run.ts";
 import { isForPerson } from "./for-you.ts";
 import { gateLine, shownGate } from "./gates.ts";
 import { heldFiles, shownFiles } from "./held-files.ts";
+import { pagesToRecheck, pageToRecheck } from "./recheck.ts";
 import { budget, question, runLine, stoppedBy } from "./show.ts";
 
 /** Everything that waits for a person, in one place: the page, its badge and the command show the same. */
 export const inbox = operation({
   name: "inbox",
   summary:
-    "Show what waits for a person: proposals, agents' questions, plan changes, held files, results to approve, stopped, stalled and failed runs, settings, and topics for you.",
+    "Show what waits for a person: proposals, agents' questions, plan changes, held files, results to approve, stopped, stalled and failed runs, settings, pages to re-check, and topics for you.",
   effect: "reads",
-  reads: ["proposal", "topic", "job", "run", "task", "question", "setting", "notice", "user", "token"],
+  reads: ["proposal", "topic", "job", "run", "task", "question", "setting", "trust", "notice", "user", "token"],
   callers: people,
   group: "review",
   http: { method: "get", path: "/inbox" },
@@ -42,7 +43,7 @@ export const inbox = operation({
     for_you: z
       .array(z.string())
       .describe(
-        "What is for you: ids of proposals, runs, plan changes and tasks, names of settings. An item is for the assignee of its topic, else for the person who opened the topic or started the run; if none of them can decide, for everybody who can.",
+        "What is for you: ids of proposals, runs, plan changes and tasks, names of settings, paths of pages. An item is for the assignee of its topic, else for the person who opened the topic or started the run; if none of them can decide, for everybody who can.",
       ),
     topics: z
       .array(
@@ -98,10 +99,11 @@ export const inbox = operation({
         }),
       )
       .describe("Settings of the repository that nobody has allowed on this machine"),
+    recheck: z.array(pageToRecheck).describe("Pages with passages that lost their trust, newest loss first"),
   }),
   async run(app: CrewApp, _input, caller) {
     const person = nameOf(caller);
-    const [proposals, waiting, failed, changes, held, gates, untrusted, topics] = await Promise.all([
+    const [proposals, waiting, failed, changes, held, gates, untrusted, topics, recheck] = await Promise.all([
       app.proposals.list("open"),
       runsThatWait(app.db.read, whyStalled(await storeClock(app.db.read, app.db.engine))),
       failedRuns(app.db.read),
@@ -110,6 +112,7 @@ export const inbox = operation({
       waitingGates(app.db.read),
       waitingItems(app.config),
       waitingTopics(app, person),
+      pagesToRecheck(app),
     ]);
     const found = [
       ...waiting,
@@ -143,6 +146,7 @@ export const inbox = operation({
       ...changes.map(({ id, run_id: run }) => ({ id, run, count: 1 })),
       ...[...held, ...gates].map(({ task_id: id, run_id: run }) => ({ id, run, count: 1 })),
       ...untrusted.map(({ item }) => ({ id: item.name, run: null, count: 1 })),
+      ...recheck.map(({ source_path }) => ({ id: `recheck:${source_path}`, run: null, count: 1 })),
     ];
     const runIds = items.flatMap(({ run }) => (run === null ? [] : [run]));
     const forYou = items.filter(await responsibility(app, caller, proposals, runIds));
@@ -172,6 +176,7 @@ export const inbox = operation({
           changed_at: await changeTimeOf(join(app.config.root, item.name)),
         })),
       ),
+      recheck,
     });
   },
 });
