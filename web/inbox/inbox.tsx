@@ -2,17 +2,22 @@ import { Button, Checkbox } from "@mantine/core";
 import { Link, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import { spellHidden } from "../../src/kernel/hidden.ts";
+import { boot } from "../boot.ts";
 import { mayCall, type Output } from "../client/call.ts";
 import { useOperation, useWrite } from "../client/query.ts";
 import { Check } from "../parts/icons.tsx";
+import { addressOf } from "../parts/paths.ts";
+import { firstWords } from "../parts/plain.ts";
 import { Shown } from "../parts/shown.tsx";
 import { Empty, Failed, Loading } from "../parts/state.tsx";
-import { Time } from "../parts/time.tsx";
+import { countOf, Time } from "../parts/time.tsx";
 import { useTitle } from "../parts/title.ts";
 import { say } from "../parts/toast.tsx";
 import { Resume } from "../runs/resume.tsx";
 import { runTone } from "../runs/tones.ts";
 import { type Action, useActions } from "../shell/actions.ts";
+import { TrustWord, trustStates } from "../trust/states.tsx";
+import { whatToDo } from "../trust/what-to-do.ts";
 import { BulkApprove } from "./bulk-approve.tsx";
 import { Pending } from "./pending.tsx";
 import { ProposalFacts, waited } from "./proposal-facts.tsx";
@@ -40,7 +45,7 @@ export function Inbox() {
         <h1>Inbox</h1>
         <p className="lead">
           Topics for you, and proposals, questions, plan changes, results to approve, held files, stopped and failed
-          runs, and settings that need a decision.
+          runs, settings and passages that need a decision.
         </p>
       </div>
       <nav className="chips" aria-label="Show">
@@ -71,6 +76,7 @@ const kinds = {
   plan_changes: "Plan changes",
   runs: "Runs",
   settings: "Settings",
+  recheck: "Re-check",
 } as const;
 type Kind = keyof typeof kinds;
 
@@ -184,6 +190,7 @@ function Waiting({ isForAll }: { isForAll: boolean }) {
               onChoose={(isChosen) => choose(proposal.id, isChosen)}
             />
           ))}
+        {has("recheck") && data.recheck.map((page) => <RecheckLine key={page.source_path} page={page} />)}
       </ul>
     </>
   );
@@ -303,6 +310,31 @@ function GateLine({ gate }: { gate: Output<"inbox">["gates"][number] }) {
       state={{ word: asks ? "needs an answer" : "needs approval", tone: "off" }}
       facts={[asks ? "the plan" : "the worker", `waiting for ${waited(gate.held_at)}`]}
     />
+  );
+}
+
+/** A page with passages that lost their trust. */
+function RecheckLine({ page }: { page: Output<"inbox">["recheck"][number] }) {
+  const { source_path: path, passage, text, state, cause, count, since } = page;
+  return (
+    <Row
+      to={addressOf(path, boot.workspace.wiki)}
+      search={{ passage }}
+      title={
+        <>
+          Re-check <Shown text={path} />
+        </>
+      }
+      summary={
+        <>
+          “<Shown text={firstWords(text, 160)} />” {cause && <Shown text={cause} />}
+        </>
+      }
+      state={{ word: <TrustWord state={state} />, tone: trustStates[state].tone }}
+      facts={[countOf(count, "passage", "passages"), `waiting for ${waited(since)}`]}
+    >
+      <p className="muted small">{whatToDo(state, true)}</p>
+    </Row>
   );
 }
 

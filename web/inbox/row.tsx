@@ -3,6 +3,7 @@ import type { ReactNode } from "react";
 
 type Props = {
   to: string;
+  search?: Record<string, string>;
   title: ReactNode;
   summary?: ReactNode;
   state: { word: ReactNode; tone: string };
@@ -12,11 +13,13 @@ type Props = {
 };
 
 /** A row of the inbox: what waits, its state, from whom, and for how long. */
-export function Row({ to, title, summary, state, facts, children }: Props) {
+export function Row({ to, search, title, summary, state, facts, children }: Props) {
   return (
     <li>
       <h2>
-        <Link to={to}>{title}</Link>
+        <Link to={to} {...(search ? { search: search as never } : {})}>
+          {title}
+        </Link>
       </h2>
       {summary && <p className="summary">{summary}</p>}
       <p className="facts">

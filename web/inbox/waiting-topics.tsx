@@ -36,5 +36,6 @@ export function forYou(inbox: Waiting): Waiting {
     files: inbox.files.filter(({ task }) => own.has(task)),
     gates: inbox.gates.filter(({ task }) => own.has(task)),
     settings: inbox.settings.filter(({ name }) => own.has(name)),
+    recheck: inbox.recheck.filter(({ source_path: path }) => own.has(`recheck:${path}`)),
   };
 }
