@@ -92,6 +92,8 @@ describe("earned trust in a browser", needs("chromium"), () => {
       await page.keyboard.press("Enter");
       await card(page).getByText("The law says nine hours.").waitFor();
       await card(page).getByRole("link", { name: "Topic", exact: true }).waitFor();
+      const shown = await card(page).boundingBox();
+      expect((shown?.y ?? 0) + (shown?.height ?? 0)).toBeLessThanOrEqual(900);
       expect(await card(page).locator("dl").textContent()).toMatch(/Written byplanner.*Verified byAda Lovelace/);
       expect(await sideways(page)).toBe(0);
       await expectAccessible(page, `the card of a mark, ${width} ${colorScheme}`);

@@ -54,9 +54,15 @@ export function TrustMarks({ page, body, passages, wanted }: Props) {
   }, [passages, text, body, page.html]);
 
   useLayoutEffect(() => {
-    if (!open || !card.current) return;
-    const mark = buttonOf(layer.current, open);
-    if (mark) moveBeside(card.current, mark.getBoundingClientRect());
+    const mark = open && buttonOf(layer.current, open);
+    const element = card.current;
+    if (!mark || !element) return;
+    const place = () => moveBeside(element, mark.getBoundingClientRect());
+    place();
+    // Its content may be loaded after it opens.
+    const watch = new ResizeObserver(place);
+    watch.observe(element);
+    return () => watch.disconnect();
   }, [open]);
 
   const arrived = useRef<string>(undefined);
