@@ -241,7 +241,9 @@ async function signedIn(place: Place, browser: Browser, { root }: Workspace): Pr
     child.stdout?.once("data", (chunk) => done(String(chunk)));
     child.once("close", (code) => fail(new Error(`serve ended with ${code}`)));
   });
-  const { link } = JSON.parse(line);
+  // Node does not resolve names below localhost, which route.fetch needs.
+  const { url, token } = JSON.parse(line);
+  const link = `${url}/?token=${token}`;
   const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
   await page.goto(link);
   await page.locator("main h1").first().waitFor();

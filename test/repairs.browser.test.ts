@@ -28,6 +28,17 @@ describe("repairs in a browser", needs("chromium"), () => {
     const { page, faults, url } = await visit(link);
 
     await page.goto(`${url}/inbox`);
+    // A retry would repeat the plan that failed: where a change of it waits, that is the way on.
+    await page.getByText("The run failed:").waitFor();
+    expect(await page.getByRole("link", { name: "Open run to retry it" }).count()).toBe(0);
+    await page.goto(`${url}/runs/${run}`);
+    const review = page.getByRole("main").getByRole("link", { name: "Review plan change" });
+    await review.waitFor();
+    expect(await review.getAttribute("data-variant")).toBe("filled");
+    expect(await page.getByRole("button", { name: "Retry failed tasks" }).getAttribute("data-variant")).toBe("default");
+    await review.click();
+    await page.waitForURL(/\/plan-changes\//);
+    await page.goto(`${url}/inbox`);
     await page.getByRole("link", { name: "Plan change for task 1.1: A run" }).click();
     await page.getByText("The check could not pass.").waitFor();
     await page.getByText("Make half of it.").waitFor();

@@ -135,7 +135,7 @@ test("P2: crew and job agents see and can call exactly their tools", async () =>
       source_path: "docs/deploy.md",
       topic_id: topic,
       persona_name: null,
-        passage: null,
+      passage: null,
       by: "Ada",
     }),
   );

@@ -15,6 +15,7 @@ import "./style/graph.css";
 import "./style/runs.css";
 import "./style/creating.css";
 import "./style/together.css";
+import "./style/trust.css";
 import "./style/print.css";
 import { MantineProvider } from "@mantine/core";
 import { Notifications } from "@mantine/notifications";

@@ -26,6 +26,8 @@ export type PageSearch = {
   as?: string | undefined;
   compare?: number | undefined;
   side?: "talk" | "about" | undefined;
+  /** The passage whose trust is looked at. */
+  passage?: string | undefined;
 };
 const pageSearch = (raw: Record<string, unknown>): PageSearch => ({
   view: views.find((view) => view === raw.view),
@@ -34,6 +36,7 @@ const pageSearch = (raw: Record<string, unknown>): PageSearch => ({
   as: text(raw.as),
   compare: number(raw.compare),
   side: raw.side === "talk" || raw.side === "about" ? raw.side : undefined,
+  passage: text(raw.passage),
 });
 
 export type ActivitySearch = {
@@ -64,7 +67,10 @@ const search = createRoute({
   getParentRoute: () => root,
   path: "/search",
   component: later(() => import("./search/search.tsx").then(({ Search }) => Search)),
-  validateSearch: (raw: Record<string, unknown>) => ({ q: text(raw.q), in: text(raw.in), type: text(raw.type) }),
+  validateSearch: (raw: Record<string, unknown>) => ({
+    ...{ q: text(raw.q), in: text(raw.in), type: text(raw.type) },
+    trust: (["verified", "unverified", "doubtful"] as const).find((one) => one === raw.trust),
+  }),
 });
 const sources = at(
   "/sources",

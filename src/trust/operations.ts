@@ -5,6 +5,7 @@ import { ok, type Result, refuse } from "../kernel/result.ts";
 import { appendEvent } from "../store/events.ts";
 import { insertDecision, listTrustRows } from "../store/queries/trust.ts";
 import { countsShape, passageShape, type ShownPassage, shownPassage, stateShape } from "./shown.ts";
+import { isDoubtful } from "./state.ts";
 import type { TrustApp } from "./trust-app.ts";
 
 const longestText = 2000;
@@ -34,6 +35,7 @@ export const showTrust = operation({
   input: z.object({
     id: pageName,
     states: z.array(stateShape).max(6).optional().describe("Only passages in these states"),
+    doubtful: z.boolean().default(false).describe("Only passages that lost their trust"),
     limit: z.int().min(1).max(2000).default(500).describe("Maximum number of passages"),
   }),
   output: z.object({
@@ -42,11 +44,14 @@ export const showTrust = operation({
     passages: z.array(passageShape).describe("In the order of the page"),
     omitted: z.int(),
   }),
-  async run(app: TrustApp, { id, states, limit }, caller) {
+  async run(app: TrustApp, { id, states, doubtful, limit }, caller) {
     const page = await app.trust.page(id);
     if (!page.ok) return page;
     const { path, counts, passages } = page.value;
-    const wanted = passages.filter(({ state }) => states === undefined || states.includes(state));
+    const wanted = passages.filter(
+      ({ state, lost }) =>
+        (states === undefined || states.includes(state)) && (!doubtful || isDoubtful(state) || lost !== null),
+    );
     // An agent reads a page with fetch_entry, which counts its reads.
     const longest = caller.kind === "agent" ? 120 : longestText;
     const shown = wanted.slice(0, caller.kind === "agent" ? Math.min(limit, 50) : limit);

@@ -32,7 +32,10 @@ export async function visit(
   });
   await before?.(context);
   const page = await context.newPage();
-  page.on("console", (message) => message.type() === "error" && faults.push(`console: ${message.text()}`));
+  page.on(
+    "console",
+    (message) => message.type() === "error" && faults.push(`console: ${message.text()} ${message.location().url}`),
+  );
   page.on("pageerror", (error) => faults.push(error.message));
   page.on("dialog", (dialog) => {
     faults.push(`dialog: ${dialog.message()}`);

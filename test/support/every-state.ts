@@ -111,6 +111,7 @@ export async function everyState(): Promise<TestWorkspace & { made: Made }> {
   await fillRuns(app, call, made);
   await fillPeople(call);
   await fillTogether(call, made);
+  await fillTrust(app, call, made);
   while ((await app.search.catchUp()) > 0);
   await app.links.catchUp();
   return { ...workspace, made };
@@ -270,6 +271,14 @@ async function fillTogether(call: Call, made: Made): Promise<void> {
   const opened = { source_path: "docs/insurance.md", kind: "question", content: `Is this insured, @${name}?` };
   made.mentioned = (await call("open_topic", opened, grace)).id ?? "";
   await call("assign_topic", { id: made.topic, assignee: name }, grace);
+}
+
+async function fillTrust(app: App, call: Call, made: Made): Promise<void> {
+  const id = "requirements";
+  const [first, second] = unwrap(await app.trust.page(id)).passages;
+  for (const one of [first, second]) await call("verify_passage", { id, passage: one?.passage });
+  await call("dispute_passage", { id, passage: second?.passage, why: "The contract of May says otherwise." });
+  made.doubted = second?.passage ?? "";
 }
 
 async function fillPeople(call: Call): Promise<void> {

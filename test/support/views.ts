@@ -58,6 +58,12 @@ const completing = async (page: Page) => {
   await page.getByRole("listbox", { name: "Names" }).getByRole("option").first().waitFor();
 };
 
+const marks = (page: Page) =>
+  page
+    .getByRole("button", { name: /^Disputed: / })
+    .first()
+    .waitFor();
+
 const help = async (page: Page) => {
   await page.keyboard.press("?");
   await dialog(page);
@@ -95,6 +101,24 @@ export const areas: Record<string, View[]> = {
     ["page, old version", "/entries/architecture?version=1"],
     ["page, blame", "/entries/architecture?view=blame"],
     ["page, source", "/entries/architecture?view=source"],
+    ["page, doubted", ({ doubted }) => `/entries/requirements?passage=${doubted}`, marks],
+    [
+      "page, trust of a passage",
+      "/entries/requirements",
+      async (page) => {
+        await press(/^Disputed: /)(page);
+        await page.getByRole("dialog", { name: "Trust of the passage" }).getByText("Verified by").waitFor();
+      },
+    ],
+    [
+      "page, trust of every passage",
+      "/entries/requirements?side=about",
+      async (page) => {
+        await press("Mark every passage")(page);
+        await page.getByRole("button", { name: /^Verified by a person: / }).waitFor();
+        await page.evaluate(`localStorage.removeItem("scriptorium trust marks")`);
+      },
+    ],
     ["log", "/entries/decisions"],
     ["log, new line", "/entries/decisions?view=edit"],
     ["perspective", "/entries/vision?as=newcomer"],

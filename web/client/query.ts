@@ -92,12 +92,16 @@ export const textsQuery = (texts: string[], path?: string) =>
 /** A write. What it touches is read again; a refusal is shown, unless the caller deals with it. */
 export function useWrite<N extends OperationName>(
   name: N,
-  options: { onDone?: (value: Output<N>, input: Input<N>) => void; onRefused?: (refusal: Refusal) => boolean } = {},
+  options: {
+    /** A promise is awaited before the queries are read again, e.g. until another page is shown. */
+    onDone?: (value: Output<N>, input: Input<N>) => unknown;
+    onRefused?: (refusal: Refusal) => boolean;
+  } = {},
 ) {
   return useMutation<Output<N>, Error, Input<N>>({
     mutationFn: (input: Input<N>) => call(name, input),
     async onSuccess(value, input) {
-      options.onDone?.(value, input);
+      await options.onDone?.(value, input);
       await invalidate(queries, boot.operations[name]?.touches ?? []);
     },
     onError(error) {

@@ -153,8 +153,12 @@ function Page({ path }: { path: string }) {
             {(actions.suggest.when || view === "suggest") && (
               <ViewButton action={actions.suggest} isCurrent={view === "suggest"} icon={<MessageSquare size={14} />} />
             )}
-            <ViewButton action={actions.history} isCurrent={view === "history"} icon={<History size={14} />} />
-            <ViewButton action={actions.blame} isCurrent={view === "blame"} icon={<Users size={14} />} />
+            {(actions.history.when || view === "history") && (
+              <ViewButton action={actions.history} isCurrent={view === "history"} icon={<History size={14} />} />
+            )}
+            {(actions.blame.when || view === "blame") && (
+              <ViewButton action={actions.blame} isCurrent={view === "blame"} icon={<Users size={14} />} />
+            )}
             <ViewButton
               action={actions.source}
               isCurrent={view === "source"}

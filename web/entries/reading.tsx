@@ -1,7 +1,8 @@
 import { Link } from "@tanstack/react-router";
-import { useRef, useState } from "react";
+import { type ReactNode, useRef, useState } from "react";
 import type { RenderedPage } from "../../src/http/web-types.ts";
 import { ActivityStrip } from "../activity/strip.tsx";
+import { boot } from "../boot.ts";
 import { useOperation } from "../client/query.ts";
 import { Rendered } from "../parts/rendered.tsx";
 import { Shown } from "../parts/shown.tsx";
@@ -10,10 +11,14 @@ import { Caret } from "../topics/caret.tsx";
 import { Discussion } from "../topics/discussion.tsx";
 import { SelectionBar } from "../topics/selection-bar.tsx";
 import { newDraft, type TopicDraft, useTopicDrafts } from "../topics/topic-drafts.ts";
+import { TrustMarks } from "../trust/marks.tsx";
+import { TrustSummary, useAllMarks } from "../trust/summary.tsx";
 import { Contents, type Heading, headingsIn } from "./contents.tsx";
 import { LinkPreview } from "./link-preview.tsx";
 
 type Props = { page: RenderedPage; search: PageSearch; show(next: PageSearch): void };
+
+const mostMarks = 2000;
 
 /** The page, with its topics or its details in the side panel. */
 export function Reading({ page, search, show }: Props) {
@@ -23,6 +28,13 @@ export function Reading({ page, search, show }: Props) {
   const drafts = useTopicDrafts(page.path);
   const isLatest = search.version === undefined;
   const topics = useOperation("list_topics", { source_path: page.path, limit: 100 }, { enabled: isLatest });
+  const isSource = page.path.startsWith(`${boot.workspace.sources}/`);
+  const [isAllMarked, markAll] = useAllMarks();
+  const trust = useOperation(
+    "show_trust",
+    { id: page.path, limit: mostMarks, ...(isAllMarked ? {} : { doubtful: true }) },
+    { enabled: isLatest && !isSource && !page.is_beginning, keep: true },
+  );
   const open = (topics.data?.topics ?? []).filter(({ status }) => status === "open").length;
   const side = isLatest
     ? search.topic
@@ -46,6 +58,9 @@ export function Reading({ page, search, show }: Props) {
         />
         <LinkPreview body={body} />
         {isLatest && <Caret body={body} />}
+        {isLatest && trust.data && (
+          <TrustMarks page={page} body={body} passages={trust.data.passages} wanted={search.passage} />
+        )}
       </div>
       <aside aria-label="Side panel">
         {isLatest && (
@@ -65,7 +80,11 @@ export function Reading({ page, search, show }: Props) {
           />
         ) : (
           <>
-            <About page={page} headings={headings} />
+            <About page={page} headings={headings}>
+              {isLatest && trust.data && (
+                <TrustSummary counts={trust.data.counts} isAll={isAllMarked} onAll={markAll} />
+              )}
+            </About>
             {isLatest && (
               <SelectionBar
                 body={body}
@@ -82,10 +101,13 @@ export function Reading({ page, search, show }: Props) {
   );
 }
 
-function About({ page, headings }: { page: RenderedPage; headings: Heading[] }) {
+type AboutProps = { page: RenderedPage; headings: Heading[]; children: ReactNode };
+
+function About({ page, headings, children }: AboutProps) {
   return (
     <>
       {headings.length > 1 && <Contents headings={headings} />}
+      {children}
       {page.entry && <Backlinks id={page.entry.id} />}
       {page.section && (
         <section>

@@ -31,7 +31,7 @@ export function Decide({ proposal, isChoosing, onReturned, onNoted }: Props) {
   const note = useNote(id);
   const [notStarted, setNotStarted] = useState<string>();
   const moveOn = useMoveOn();
-  const decide = useWrite("decide_proposal", { onDone: () => void moveOn() });
+  const decide = useWrite("decide_proposal", { onDone: () => moveOn() });
   const comment = useWrite("comment_proposal", {
     onDone(_, { content }) {
       note.clearSent(content);

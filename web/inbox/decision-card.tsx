@@ -35,12 +35,23 @@ type Props = {
   hidden: HiddenText[];
   /** A decision is held: there is nothing to choose. */
   isHeld?: boolean;
+  /** False where the page has other uses for the key that leads to the note. */
+  hasKey?: boolean;
   children?: ReactNode;
 };
 
 /** A note and the buttons that decide something that waits. No bare key decides. */
 export function DecisionCard(props: Props) {
-  const { label = "Note", description, note, mostCharacters = 2000, hidden, isHeld = false, children } = props;
+  const {
+    label = "Note",
+    description,
+    note,
+    mostCharacters = 2000,
+    hidden,
+    isHeld = false,
+    hasKey = true,
+    children,
+  } = props;
   const { accept, decline, others = [] } = props;
   const field = useRef<HTMLTextAreaElement>(null);
   // What was acknowledged, so that other characters are asked about again.
@@ -60,7 +71,10 @@ export function DecisionCard(props: Props) {
       run: () => run(words),
     } satisfies Action,
   }));
-  useActions([focusAction(field, accept.operation, !isHeld), ...choices.map(({ action }) => action)]);
+  useActions([
+    ...(hasKey ? [focusAction(field, accept.operation, !isHeld)] : []),
+    ...choices.map(({ action }) => action),
+  ]);
   if (!mayCall(accept.operation)) {
     return (
       <div className="decide">

@@ -1,12 +1,11 @@
-import { Link, useParams } from "@tanstack/react-router";
+import { useParams } from "@tanstack/react-router";
 import type { Output } from "../client/call.ts";
-import { useDraft } from "../client/draft.ts";
-import { useOperation, useWrite } from "../client/query.ts";
+import { useWrite } from "../client/query.ts";
 import { Markdown } from "../parts/markdown.tsx";
 import { Shown } from "../parts/shown.tsx";
 import { Time } from "../parts/time.tsx";
 import { DecisionCard } from "./decision-card.tsx";
-import { DecisionPage, useDecided } from "./decision-page.tsx";
+import { andResume, DecisionPage, TaskOfRun, useDecision, useWaiting } from "./decision-page.tsx";
 import { hiddenIn, hiddenInPatch } from "./hidden.ts";
 import { PatchedFiles } from "./patched-files.tsx";
 
@@ -15,7 +14,7 @@ type Gate = Output<"show_gate">;
 /** The verified result of a task with a gate, or a question of a plan, and the decision about it. */
 export function GatePage() {
   const { id = "" } = useParams({ strict: false });
-  const found = useOperation("show_gate", { id });
+  const found = useWaiting("show_gate", { id });
   const { data } = found;
   return (
     <DecisionPage
@@ -23,10 +22,7 @@ export function GatePage() {
       found={found}
       about={({ task, title, run, on_reject }) => (
         <p className="lead">
-          <Link to={`/tasks/${task}`}>
-            <Shown text={title} />
-          </Link>{" "}
-          of <Link to={`/runs/${run}`}>{run}</Link>{" "}
+          <TaskOfRun task={task} title={title} run={run} />{" "}
           {on_reject === null
             ? "is verified. It is merged, and tasks that depend on it start, once you approve."
             : `asks you. Tasks that depend on it start once you approve; a rejection ${on_reject === "fail" ? "fails the task" : "stops the run"}.`}
@@ -82,12 +78,9 @@ function Whole({ gate }: { gate: Gate }) {
 function Decide({ gate }: { gate: Gate }) {
   const { task, hash, on_reject } = gate;
   const asks = on_reject !== null;
-  const note = useDraft(`note gate ${task}`, "");
-  const decided = useDecided();
-  const done = (what: string) => (of: { state: string }) => {
-    note.clear();
-    decided(`${asks ? "Question" : "Result"} ${what}`, of);
-  };
+  const { note, decided } = useDecision(`gate ${task}`);
+  const done = (what: string) => (of: { state: string }) =>
+    decided(andResume(`${asks ? "Question" : "Result"} ${what}`, of));
   const approve = useWrite("approve_task", { onDone: done("approved") });
   const giveBack = useWrite("return_task", { onDone: done("returned") });
   const reject = useWrite("reject_task", { onDone: done("rejected") });

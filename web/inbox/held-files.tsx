@@ -1,10 +1,9 @@
-import { Link, useParams } from "@tanstack/react-router";
+import { useParams } from "@tanstack/react-router";
 import type { Output } from "../client/call.ts";
-import { useDraft } from "../client/draft.ts";
-import { useOperation, useWrite } from "../client/query.ts";
+import { useWrite } from "../client/query.ts";
 import { Shown } from "../parts/shown.tsx";
 import { DecisionCard } from "./decision-card.tsx";
-import { DecisionPage, useDecided } from "./decision-page.tsx";
+import { andResume, DecisionPage, TaskOfRun, useDecision, useWaiting } from "./decision-page.tsx";
 import { hiddenIn, hiddenInPatch } from "./hidden.ts";
 import { PatchedFiles } from "./patched-files.tsx";
 
@@ -13,18 +12,15 @@ type Held = Output<"show_held_files">;
 /** Files of a task that instruct agents or run programs unasked: their change, and the decision about it. */
 export function HeldFilesPage() {
   const { id = "" } = useParams({ strict: false });
-  const found = useOperation("show_held_files", { task: id });
+  const found = useWaiting("show_held_files", { task: id });
   return (
     <DecisionPage
       title={found.data ? `Files of task ${found.data.number}` : "Held files"}
       found={found}
       about={({ task, run, title }) => (
         <p className="lead">
-          <Link to={`/tasks/${task}`}>
-            <Shown text={title} />
-          </Link>{" "}
-          of <Link to={`/runs/${run}`}>{run}</Link> waits for your decision: these files instruct agents or run programs
-          unasked.
+          <TaskOfRun task={task} title={title} run={run} /> waits for your decision: these files instruct agents or run
+          programs unasked.
         </p>
       )}
     >
@@ -59,12 +55,8 @@ function Whole({ held }: { held: Held }) {
 }
 
 function Decide({ held: { task, hash, title, files, diff } }: { held: Held }) {
-  const note = useDraft(`note held files ${task}`, "");
-  const decided = useDecided();
-  const done = (what: string) => (of: { state: string }) => {
-    note.clear();
-    decided(what, of);
-  };
+  const { note, decided } = useDecision(`held files ${task}`);
+  const done = (what: string) => (of: { state: string }) => decided(andResume(what, of));
   const allow = useWrite("allow_files", { onDone: done("Files allowed") });
   const refuse = useWrite("refuse_files", { onDone: done("Files refused") });
   const when = !allow.isPending && !refuse.isPending;

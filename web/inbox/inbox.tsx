@@ -2,22 +2,28 @@ import { Button, Checkbox } from "@mantine/core";
 import { Link, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import { spellHidden } from "../../src/kernel/hidden.ts";
+import { boot } from "../boot.ts";
 import { mayCall, type Output } from "../client/call.ts";
 import { useOperation, useWrite } from "../client/query.ts";
 import { Check } from "../parts/icons.tsx";
+import { addressOf } from "../parts/paths.ts";
+import { firstWords } from "../parts/plain.ts";
 import { Shown } from "../parts/shown.tsx";
 import { Empty, Failed, Loading } from "../parts/state.tsx";
-import { Time } from "../parts/time.tsx";
+import { countOf, Time } from "../parts/time.tsx";
 import { useTitle } from "../parts/title.ts";
 import { say } from "../parts/toast.tsx";
 import { Resume } from "../runs/resume.tsx";
 import { runTone } from "../runs/tones.ts";
 import { type Action, useActions } from "../shell/actions.ts";
+import { TrustWord, trustStates } from "../trust/states.tsx";
+import { whatToDo } from "../trust/what-to-do.ts";
 import { BulkApprove } from "./bulk-approve.tsx";
 import { Pending } from "./pending.tsx";
 import { ProposalFacts, waited } from "./proposal-facts.tsx";
 import { Questions } from "./questions.tsx";
 import { fromRepository } from "./queue.ts";
+import { Row } from "./row.tsx";
 import { forYou, WaitingTopics } from "./waiting-topics.tsx";
 
 export type InboxFilter = "all" | "decided";
@@ -39,7 +45,7 @@ export function Inbox() {
         <h1>Inbox</h1>
         <p className="lead">
           Topics for you, and proposals, questions, plan changes, results to approve, held files, stopped and failed
-          runs, and settings that need a decision.
+          runs, settings and passages that need a decision.
         </p>
       </div>
       <nav className="chips" aria-label="Show">
@@ -70,6 +76,7 @@ const kinds = {
   plan_changes: "Plan changes",
   runs: "Runs",
   settings: "Settings",
+  recheck: "Re-check",
 } as const;
 type Kind = keyof typeof kinds;
 
@@ -136,45 +143,44 @@ function Waiting({ isForAll }: { isForAll: boolean }) {
         {has("topics") && <WaitingTopics topics={data.topics} />}
         {has("settings") &&
           data.settings.map(({ name, keys, changed_at: at }) => (
-            <li key={name}>
-              <h2>
-                <Link to="/settings">
+            <Row
+              key={name}
+              to="/settings"
+              title={
+                <>
                   Settings of <Shown text={name} />
-                </Link>
-              </h2>
-              <p className="summary">
-                <Shown text={keys.join(", ")} />
-              </p>
-              <p className="facts">
-                <span className="state tone-off">not allowed</span>
-                <span>{fromRepository}</span>
-                {at !== null && <span>waiting for {waited(at)}</span>}
-              </p>
-            </li>
+                </>
+              }
+              summary={<Shown text={keys.join(", ")} />}
+              state={{ word: "not allowed", tone: "off" }}
+              facts={[fromRepository, ...(at === null ? [] : [`waiting for ${waited(at)}`])]}
+            />
           ))}
         {has("files") && data.files.map((held) => <HeldLine key={held.task} held={held} />)}
         {has("gates") && data.gates.map((gate) => <GateLine key={gate.task} gate={gate} />)}
         {has("plan_changes") &&
           data.plan_changes.map(({ id, title, tasks, reason, proposed_at: at }) => (
-            <li key={id}>
-              <h2>
-                <Link to={`/plan-changes/${id}`}>
+            <Row
+              key={id}
+              to={`/plan-changes/${id}`}
+              title={
+                <>
                   Plan change for task {tasks.join(", ")}: <Shown text={title} />
-                </Link>
-              </h2>
-              {reason && (
-                <p className="summary">
-                  <Shown text={reason} />
-                </p>
-              )}
-              <p className="facts">
-                <span className="state tone-off">open</span>
-                <span>the planner</span>
-                {at && <span>waiting for {waited(at)}</span>}
-              </p>
-            </li>
+                </>
+              }
+              summary={reason && <Shown text={reason} />}
+              state={{ word: "open", tone: "off" }}
+              facts={["the planner", ...(at === null ? [] : [`waiting for ${waited(at)}`])]}
+            />
           ))}
-        {has("runs") && data.runs.map((run) => <WaitingRun key={run.id} run={run} />)}
+        {has("runs") &&
+          data.runs.map((run) => (
+            <WaitingRun
+              key={run.id}
+              run={run}
+              planChange={data.plan_changes.find((change) => change.run === run.id)?.id}
+            />
+          ))}
         {has("proposals") &&
           data.proposals.map((proposal) => (
             <ProposalLine
@@ -184,6 +190,7 @@ function Waiting({ isForAll }: { isForAll: boolean }) {
               onChoose={(isChosen) => choose(proposal.id, isChosen)}
             />
           ))}
+        {has("recheck") && data.recheck.map((page) => <RecheckLine key={page.source_path} page={page} />)}
       </ul>
     </>
   );
@@ -271,63 +278,87 @@ function ProposalLine({ proposal, isChosen = false, onChoose }: LineProps) {
 
 function HeldLine({ held }: { held: Output<"inbox">["files"][number] }) {
   return (
-    <li>
-      <h2>
-        <Link to={`/held-files/${held.task}`}>
+    <Row
+      to={`/held-files/${held.task}`}
+      title={
+        <>
           Files of task {held.number}: <Shown text={held.title} />
-        </Link>
-      </h2>
-      <p className="summary">
-        <Shown text={held.files.map(({ path }) => path).join(", ")} />
-      </p>
-      <p className="facts">
-        <span className="state tone-off">held</span>
-        <span>the worker</span>
-        <span>waiting for {waited(held.held_at)}</span>
-      </p>
-    </li>
+        </>
+      }
+      summary={<Shown text={held.files.map(({ path }) => path).join(", ")} />}
+      state={{ word: "held", tone: "off" }}
+      facts={["the worker", `waiting for ${waited(held.held_at)}`]}
+    />
   );
 }
 
 function GateLine({ gate }: { gate: Output<"inbox">["gates"][number] }) {
+  const asks = gate.on_reject !== null;
   return (
-    <li>
-      <h2>
-        <Link to={`/gates/${gate.task}`}>
-          {gate.on_reject === null ? "Approve" : "Answer"} task {gate.number}: <Shown text={gate.title} />
-        </Link>
-      </h2>
-      <p className="summary">
-        {gate.on_reject === null
-          ? "Its result is verified. It is merged, and tasks that depend on it start, once you approve."
-          : "It asks you a question of the plan. Tasks that depend on it start once you approve."}
-      </p>
-      <p className="facts">
-        <span className="state tone-off">{gate.on_reject === null ? "needs approval" : "needs an answer"}</span>
-        <span>{gate.on_reject === null ? "the worker" : "the plan"}</span>
-        <span>waiting for {waited(gate.held_at)}</span>
-      </p>
-    </li>
+    <Row
+      to={`/gates/${gate.task}`}
+      title={
+        <>
+          {asks ? "Answer" : "Approve"} task {gate.number}: <Shown text={gate.title} />
+        </>
+      }
+      summary={
+        asks
+          ? "It asks you a question of the plan. Tasks that depend on it start once you approve."
+          : "Its result is verified. It is merged, and tasks that depend on it start, once you approve."
+      }
+      state={{ word: asks ? "needs an answer" : "needs approval", tone: "off" }}
+      facts={[asks ? "the plan" : "the worker", `waiting for ${waited(gate.held_at)}`]}
+    />
+  );
+}
+
+/** A page with passages that lost their trust. */
+function RecheckLine({ page }: { page: Output<"inbox">["recheck"][number] }) {
+  const { source_path: path, passage, text, state, cause, count, since } = page;
+  return (
+    <Row
+      to={addressOf(path, boot.workspace.wiki)}
+      search={{ passage }}
+      title={
+        <>
+          Re-check <Shown text={path} />
+        </>
+      }
+      summary={
+        <>
+          “<Shown text={firstWords(text, 160)} />” {cause && <Shown text={cause} />}
+        </>
+      }
+      state={{ word: <TrustWord state={state} />, tone: trustStates[state].tone }}
+      facts={[countOf(count, "passage", "passages"), `waiting for ${waited(since)}`]}
+    >
+      <p className="muted small">{whatToDo(state, true)}</p>
+    </Row>
   );
 }
 
 type Run = Output<"inbox">["runs"][number];
 
-function WaitingRun({ run }: { run: Run }) {
+type RunProps = {
+  run: Run;
+  /** The change of its plan that waits for a decision. */
+  planChange: string | undefined;
+};
+
+function WaitingRun({ run, planChange }: RunProps) {
   return (
-    <li>
-      <h2>
-        <Link to={`/runs/${run.id}`}>
-          <Shown text={run.title} />
-        </Link>
-      </h2>
-      <p className="facts">
-        <span className={`state tone-${runTone(run.state)}`}>{run.state}</span>
-        <span>
+    <Row
+      to={`/runs/${run.id}`}
+      title={<Shown text={run.title} />}
+      state={{ word: run.state, tone: runTone(run.state) }}
+      facts={[
+        <>
           started by <Shown text={run.created_by} />
-        </span>
-        <span>waiting for {waited(run.waiting_since)}</span>
-      </p>
+        </>,
+        `waiting for ${waited(run.waiting_since)}`,
+      ]}
+    >
       {run.state === "stopped" && <Resume run={run} />}
       {(run.state === "running" || run.state === "planning") && run.reason !== null && (
         <div className="note waiting-reason">
@@ -336,14 +367,14 @@ function WaitingRun({ run }: { run: Run }) {
           </p>
         </div>
       )}
-      {run.state === "failed" && <FailedRun run={run} />}
+      {run.state === "failed" && <FailedRun run={run} planChange={planChange} />}
       <Questions run={run} />
-    </li>
+    </Row>
   );
 }
 
-/** Its page has the failures, and the buttons that retry them or edit the plan. */
-function FailedRun({ run: { id, reason } }: { run: Run }) {
+/** Its page has the failures, and the buttons that retry them or edit the plan. A retry repeats the plan that failed. */
+function FailedRun({ run: { id, reason }, planChange }: RunProps) {
   const close = useWrite("close_run", { onDone: () => say("Run removed from the inbox") });
   return (
     <div className="note waiting-reason">
@@ -351,7 +382,11 @@ function FailedRun({ run: { id, reason } }: { run: Run }) {
         <strong>The run failed{reason ? ":" : "."}</strong> {reason && <Shown text={reason} />}
       </p>
       <div className="row-of-buttons">
-        <Link to={`/runs/${id}`}>Open run to retry it</Link>
+        {planChange === undefined ? (
+          <Link to={`/runs/${id}`}>Open run to retry it</Link>
+        ) : (
+          <Link to={`/plan-changes/${planChange}`}>Review plan change</Link>
+        )}
         {mayCall("close_run") && (
           <Button size="xs" variant="default" loading={close.isPending} onClick={() => close.mutate({ id })}>
             Dismiss

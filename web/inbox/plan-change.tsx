@@ -1,13 +1,11 @@
-import { Link, useNavigate, useParams } from "@tanstack/react-router";
+import { Link, useParams } from "@tanstack/react-router";
 import { useMemo } from "react";
 import type { Output } from "../client/call.ts";
-import { useDraft } from "../client/draft.ts";
-import { useOperation, useWrite } from "../client/query.ts";
+import { useWrite } from "../client/query.ts";
 import { Shown } from "../parts/shown.tsx";
 import { SourceHunks } from "../parts/source-diff.tsx";
-import { say } from "../parts/toast.tsx";
 import { DecisionCard } from "./decision-card.tsx";
-import { DecisionPage } from "./decision-page.tsx";
+import { DecisionPage, useDecision, useWaiting } from "./decision-page.tsx";
 import { hiddenIn, hiddenInPatch } from "./hidden.ts";
 import { filesOf } from "./patched-files.tsx";
 
@@ -16,7 +14,7 @@ type PlanChange = Output<"show_plan_change">;
 /** A change of a plan that the planner proposes for failed tasks: its reason, its diff, and the decision. */
 export function PlanChangePage() {
   const { id = "" } = useParams({ strict: false });
-  const found = useOperation("show_plan_change", { id });
+  const found = useWaiting("show_plan_change", { id });
   return (
     <DecisionPage
       title={found.data ? `Plan change for task ${found.data.tasks.join(", ")}` : "Plan change"}
@@ -43,14 +41,9 @@ export function PlanChangePage() {
 }
 
 function Decide({ change: { id, run, reason, diff } }: { change: PlanChange }) {
-  const navigate = useNavigate();
-  const note = useDraft(`note plan change ${id}`, "");
+  const { note, decided } = useDecision(`plan change ${id}`);
   const hunks = useMemo(() => filesOf(diff).flatMap((file) => file.hunks), [diff]);
-  const toRun = (what: string) => () => {
-    note.clear();
-    say(what);
-    void navigate({ to: `/runs/${run}` });
-  };
+  const toRun = (what: string) => () => decided(what, { to: `/runs/${run}`, movesOn: false });
   const confirm = useWrite("confirm_plan_change", { onDone: toRun("Plan changed; resume the run") });
   const reject = useWrite("reject_plan_change", { onDone: toRun("Plan change rejected") });
   const when = !confirm.isPending && !reject.isPending;

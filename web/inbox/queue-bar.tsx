@@ -4,14 +4,14 @@ import { Shown } from "../parts/shown.tsx";
 import { type Action, useActions } from "../shell/actions.ts";
 import { Pending } from "./pending.tsx";
 import { waited } from "./proposal-facts.tsx";
-import { type Item, useQueue } from "./queue.ts";
+import { type Item, placeOf, useQueue } from "./queue.ts";
 
 /** Above the page of something that waits: the ways to the other items of the inbox, and decisions to undo. */
 export function QueueBar() {
   const { items, at, previous, next, isDecisionPage, decided, pathname } = useQueue();
   const navigate = useNavigate();
   const isHere = isDecisionPage || at >= 0;
-  const go = (to: Item | undefined) => () => void navigate({ to: to?.to ?? "/inbox" });
+  const go = (to: Item | undefined) => () => void navigate(to ? placeOf(to) : { to: "/inbox" });
   const step = (id: string, label: string, keys: string, to: Item | undefined): Action => ({
     ...{ id, label, group: "Decision", when: to !== undefined && isHere, run: go(to) },
     // On other pages these keys move between topics.
@@ -34,22 +34,22 @@ export function QueueBar() {
           <details>
             <summary>{at < 0 ? `${items.length} in the inbox` : `${at + 1} of ${items.length} in the inbox`}</summary>
             <ul>
-              {items.map(({ to, title, by, since, isDecided }, index) => (
-                <li key={to}>
-                  <Link to={to} aria-current={index === at ? "page" : undefined} activeProps={{}}>
-                    <Shown text={title} />
+              {items.map((one, index) => (
+                <li key={one.to}>
+                  <Link {...placeOf(one)} aria-current={index === at ? "page" : undefined} activeProps={{}}>
+                    <Shown text={one.title} />
                   </Link>
                   <span className="muted small">
-                    <Shown text={by} />
-                    {since !== null && `, ${waited(since)}`}
-                    {isDecided && ", decided"}
+                    <Shown text={one.by} />
+                    {one.since !== null && `, ${waited(one.since)}`}
+                    {one.isDecided && ", decided"}
                   </span>
                 </li>
               ))}
             </ul>
           </details>
-          {previous && <Link to={previous.to}>Previous item</Link>}
-          {next && <Link to={next.to}>Next item</Link>}
+          {previous && <Link {...placeOf(previous)}>Previous item</Link>}
+          {next && <Link {...placeOf(next)}>Next item</Link>}
         </nav>
       )}
     </div>

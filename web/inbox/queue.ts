@@ -1,12 +1,22 @@
 import { useLocation, useNavigate } from "@tanstack/react-router";
 import { useEffect, useRef } from "react";
+import { boot } from "../boot.ts";
 import type { Output } from "../client/call.ts";
 import { useOperation } from "../client/query.ts";
+import { addressOf } from "../parts/paths.ts";
 import { forYou } from "./waiting-topics.tsx";
 
 type Waiting = Output<"inbox">;
 /** `isDecided`: the decision is held, and only Undo is left to do. */
-export type Item = { to: string; title: string; by: string; since: string | null; isDecided: boolean };
+export type Item = {
+  to: string;
+  /** Of a page that is in the queue only when it is opened to look at this passage. */
+  passage?: string;
+  title: string;
+  by: string;
+  since: string | null;
+  isDecided: boolean;
+};
 
 /** What waits, in the order of the inbox. */
 const itemsOf = (inbox: Waiting): Item[] => [
@@ -26,7 +36,14 @@ const itemsOf = (inbox: Waiting): Item[] => [
     ...item(`/proposals/${one.id}`, one.subject, one.proposed_by ?? "the agent", one.created_at),
     isDecided: one.pending !== null && one.pending.problem === null,
   })),
+  ...inbox.recheck.map((one) => ({
+    ...item(addressOf(one.source_path, boot.workspace.wiki), `Re-check ${one.source_path}`, "the record", one.since),
+    passage: one.passage,
+  })),
 ];
+
+/** What leads to an item. */
+export const placeOf = ({ to, passage }: Item) => ({ to, search: (passage ? { passage } : {}) as never });
 
 export const fromRepository = "the repository";
 
@@ -41,8 +58,10 @@ const decisionPage = /^\/(?:proposals|gates|held-files|plan-changes)\//;
 export function useQueue() {
   const { pathname, search } = useLocation();
   const { data } = useOperation("inbox", {});
-  const topic = (search as { topic?: string }).topic;
-  const isHere = ({ to }: Item) => to === pathname || (topic !== undefined && to === `/topics/${topic}`);
+  const { topic, passage } = search as { topic?: string; passage?: string };
+  const isHere = ({ to, passage: own }: Item) =>
+    (to === pathname && (own === undefined || passage !== undefined)) ||
+    (topic !== undefined && to === `/topics/${topic}`);
   const all = data ? itemsOf(data) : [];
   const own = data ? itemsOf(forYou(data)) : [];
   const items = own.some(isHere) || !all.some(isHere) ? (own.length > 0 ? own : all) : all;
@@ -56,13 +75,15 @@ export function useQueue() {
   const waiting = (some: Item[]) => some.filter(({ isDecided, ...one }) => !isDecided && one.to !== pathname);
   const previous = at > 0 ? waiting(items.slice(0, at)).at(-1) : undefined;
   const following = waiting(items.slice(from));
+  const afterDecision = following[0] ?? waiting(items)[0];
   return {
     items,
     at,
     previous,
-    next: following[0],
+    /** On the page of an item that was decided: the one to go on with. */
+    next: at < 0 ? afterDecision : following[0],
     /** The item to go on with after a decision: the next one, or else the first that is left. */
-    afterDecision: following[0] ?? waiting(items)[0],
+    afterDecision,
     isDecisionPage: decisionPage.test(pathname),
     decided: (data?.proposals ?? []).filter(({ pending }) => pending !== null),
     pathname,
@@ -70,12 +91,12 @@ export function useQueue() {
 }
 
 /** Goes on with the next item of the inbox; without one, does nothing and says so. */
-export function useMoveOn(): () => boolean {
+export function useMoveOn(): () => Promise<boolean> {
   const { afterDecision } = useQueue();
   const navigate = useNavigate();
-  return () => {
+  return async () => {
     if (!afterDecision) return false;
-    void navigate({ to: afterDecision.to });
+    await navigate(placeOf(afterDecision));
     return true;
   };
 }

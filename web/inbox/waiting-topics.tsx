@@ -1,30 +1,26 @@
-import { Link } from "@tanstack/react-router";
 import type { Output } from "../client/call.ts";
 import { firstWords } from "../parts/plain.ts";
 import { Shown } from "../parts/shown.tsx";
 import { Time } from "../parts/time.tsx";
+import { Row } from "./row.tsx";
 
 type Waiting = Output<"inbox">;
 
 /** Open topics that are assigned to the person, or mention them in a message that they have not read. */
 export function WaitingTopics({ topics }: { topics: Waiting["topics"] }) {
   return topics.map(({ id, opening, reason, source_path: path, by, at }) => (
-    <li key={id}>
-      <h2>
-        <Link to={`/topics/${id}`}>
-          <Shown text={firstWords(opening, 120)} />
-        </Link>
-      </h2>
-      <p className="facts">
-        <span className="state tone-busy">{reason === "assigned" ? "assigned to you" : "mentions you"}</span>
-        <span>
-          <Shown text={path} />
-        </span>
-        <span>
+    <Row
+      key={id}
+      to={`/topics/${id}`}
+      title={<Shown text={firstWords(opening, 120)} />}
+      state={{ word: reason === "assigned" ? "assigned to you" : "mentions you", tone: "busy" }}
+      facts={[
+        <Shown key="path" text={path} />,
+        <>
           <Shown text={by} />, <Time at={at} />
-        </span>
-      </p>
-    </li>
+        </>,
+      ]}
+    />
   ));
 }
 
@@ -40,5 +36,6 @@ export function forYou(inbox: Waiting): Waiting {
     files: inbox.files.filter(({ task }) => own.has(task)),
     gates: inbox.gates.filter(({ task }) => own.has(task)),
     settings: inbox.settings.filter(({ name }) => own.has(name)),
+    recheck: inbox.recheck.filter(({ source_path: path }) => own.has(`recheck:${path}`)),
   };
 }

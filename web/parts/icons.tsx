@@ -3,15 +3,20 @@ import {
   ArchiveIcon,
   BellIcon,
   ChatBubbleIcon,
+  CheckCircledIcon,
   CheckIcon,
   ChevronRightIcon,
   CircleBackslashIcon,
+  CircleIcon,
+  ClockIcon,
   CodeIcon,
   CornerBottomLeftIcon,
   CounterClockwiseClockIcon,
   Cross2Icon,
+  CrossCircledIcon,
   Crosshair2Icon,
   EnterFullScreenIcon,
+  ExclamationTriangleIcon,
   FileTextIcon,
   HamburgerMenuIcon,
   LightningBoltIcon,
@@ -43,14 +48,19 @@ const icon =
   );
 
 /** Named after their meaning in this application. */
+export const AlertTriangle = icon(ExclamationTriangleIcon);
 export const Ban = icon(CircleBackslashIcon);
 export const Bell = icon(BellIcon);
 export const BookOpen = icon(ReaderIcon);
 export const Bot = icon(LightningBoltIcon);
 export const Check = icon(CheckIcon);
+export const CheckCircled = icon(CheckCircledIcon);
 export const ChevronRight = icon(ChevronRightIcon);
+export const Circle = icon(CircleIcon);
+export const Clock = icon(ClockIcon);
 export const Code2 = icon(CodeIcon);
 export const CornerDownLeft = icon(CornerBottomLeftIcon);
+export const CrossCircled = icon(CrossCircledIcon);
 export const FileStack = icon(StackIcon);
 export const FileText = icon(FileTextIcon);
 export const GitFork = icon(RocketIcon);

@@ -49,7 +49,9 @@ export function Burn({ run, isLive }: { run: string; isLive: boolean }) {
       </div>
       {totals[unit] === 0 ? (
         <p className="muted">
-          {unit === "usd" ? "No cost is known: the agents reported none." : "No tokens were reported yet."}
+          {unit === "usd"
+            ? "No cost is known: the agents reported none."
+            : `No tokens were reported${isLive ? " yet" : ""}.`}
         </p>
       ) : (
         <Curve data={data} unit={unit} />

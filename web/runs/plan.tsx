@@ -100,7 +100,7 @@ function PlanEditor({ run: { id, tasks }, latest }: { run: Run; latest: Latest }
       if (wasTyping || (clash === undefined && content === sent.content))
         setBegun({ text: current.current, base: content, hash });
       else begin({ text: content, base: content, hash });
-      say(`Plan saved (${tasks.length} tasks)`);
+      say(`Plan saved (${countOf(tasks.length, "task", "tasks")})`);
     },
     onRefused(refusal) {
       const theirs = clashOf(refusal);

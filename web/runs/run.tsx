@@ -1,3 +1,4 @@
+import { Button } from "@mantine/core";
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import type { Output } from "../client/call.ts";
@@ -65,6 +66,7 @@ export function RunPage() {
       </div>
     );
   }
+  const planChange = run.plan_change?.state === "open" ? run.plan_change.id : undefined;
   return (
     <div className="page run-page" data-tab={tab}>
       <header className="page-top">
@@ -84,8 +86,20 @@ export function RunPage() {
             {(run.state === "planned" || isReopened(run)) && (
               <ActionButton action={actions.execute} icon={<Play size={14} />} size="xs" />
             )}
+            {planChange !== undefined && (
+              <Button component={Link} to={`/plan-changes/${planChange}`} size="xs">
+                Review plan change
+              </Button>
+            )}
             {run.state === "failed" && run.failures.length > 0 && (
-              <ActionButton action={actions.retry} icon={<Play size={14} />} size="xs" busy={busy.retry} />
+              <ActionButton
+                action={actions.retry}
+                icon={<Play size={14} />}
+                size="xs"
+                // A retry repeats the plan that failed.
+                variant={planChange === undefined ? "filled" : "default"}
+                busy={busy.retry}
+              />
             )}
             {hasNoPlan(run) && (
               <ActionButton action={actions.planAgain} icon={<Play size={14} />} size="xs" busy={busy.planAgain} />
@@ -134,15 +148,7 @@ export function RunPage() {
             <Shown text={withoutCommands(run.reason)} />
           </p>
         )}
-        {run.plan_change && (
-          <p className="note">
-            {run.plan_change.state === "open" ? (
-              <Link to={`/plan-changes/${run.plan_change.id}`}>A plan change waits for your decision.</Link>
-            ) : (
-              "The planner is writing a plan change."
-            )}
-          </p>
-        )}
+        {run.plan_change && planChange === undefined && <p className="note">The planner is writing a plan change.</p>}
         {run.state === "stopped" && <Resume run={run} />}
         <Progress run={run} />
       </header>

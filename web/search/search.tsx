@@ -11,8 +11,10 @@ import { Shown, Snippet } from "../parts/shown.tsx";
 import { Empty, Failed, Loading } from "../parts/state.tsx";
 import { countOf, Time } from "../parts/time.tsx";
 import { useTitle } from "../parts/title.ts";
+import { isTrusted, isTrustState, type TrustFilter, trustFilters } from "../trust/filter.ts";
+import { sentenceCase, TrustLabel } from "../trust/states.tsx";
 
-type Asked = { q?: string; in?: string; type?: string };
+type Asked = { q?: string; in?: string; type?: string; trust?: TrustFilter };
 type Hit = Output<"search">["results"][number];
 
 /** What the types of the index are called here; an index of a later version may have others. */
@@ -29,15 +31,15 @@ const typeNames: Record<string, string> = {
 
 /** Search over everything: ranked passages, optionally narrowed to a type or a folder. */
 export function Search() {
-  const { q = "", in: section, type } = useSearch({ strict: false }) as Asked;
+  const { q = "", in: section, type, trust } = useSearch({ strict: false }) as Asked;
   const navigate = useNavigate();
   const [text, setText] = useState(q);
   const [wanted] = useDebouncedValue(text.trim(), 200);
   useTitle(q ? `Search: ${q}` : "Search");
   useEffect(() => {
     if (wanted === q) return;
-    void navigate({ to: "/search", search: { q: wanted || undefined, in: section, type }, replace: true });
-  }, [wanted, q, section, type, navigate]);
+    void navigate({ to: "/search", search: { q: wanted || undefined, in: section, type, trust }, replace: true });
+  }, [wanted, q, section, type, trust, navigate]);
 
   const catalogue = useOperation("list_entries", { all: true });
   const folders = useMemo(() => {
@@ -49,7 +51,8 @@ export function Search() {
     { query: type ? `${q} type:${type}` : q, limit: 30, ...(section ? { section } : {}) },
     { enabled: q !== "", keep: true },
   );
-  const results = found.data?.results ?? [];
+  const all = found.data?.results ?? [];
+  const results = trust ? all.filter((hit) => isTrusted(hit.trust, trust)) : all;
   return (
     <div className="column">
       <div className="page-head">
@@ -74,7 +77,7 @@ export function Search() {
             names={found.data.types}
             chosen={type}
             nameOf={(name) => typeNames[name] ?? name}
-            search={(name) => ({ q, in: section, type: name })}
+            search={(name) => ({ q, in: section, type: name, trust })}
           />
         )}
         {folders.length > 0 && (
@@ -83,7 +86,17 @@ export function Search() {
             all="All folders"
             names={folders.slice(0, 40)}
             chosen={section}
-            search={(name) => ({ q: q || undefined, in: name, type })}
+            search={(name) => ({ q: q || undefined, in: name, type, trust })}
+          />
+        )}
+        {q !== "" && (trust !== undefined || all.some((hit) => hit.trust !== undefined)) && (
+          <Chips
+            label="Trust"
+            all="Any trust"
+            names={Object.keys(trustFilters)}
+            chosen={trust}
+            nameOf={(name) => trustFilters[name as TrustFilter]}
+            search={(name) => ({ q, in: section, type, trust: name as TrustFilter | undefined })}
           />
         )}
       </search>
@@ -91,7 +104,11 @@ export function Search() {
       {q !== "" && found.isPending && <Loading />}
       {q !== "" && found.data && (
         <p className="result-count" role="status">
-          {results.length === 0 ? `No results for ${q}` : `${countOf(results.length, "result", "results")} for ${q}`}
+          {all.length === 0
+            ? `No results for ${q}`
+            : results.length < all.length
+              ? `${results.length} of the first ${countOf(all.length, "result", "results")} for ${q}`
+              : `${countOf(all.length, "result", "results")} for ${q}`}
         </p>
       )}
       {found.data?.notes.map((note) => (
@@ -109,14 +126,14 @@ export function Search() {
               </button>
             </p>
           )}
-          {(type || section) && (
+          {(type || section || trust) && (
             <p>
-              <Link to="/search" search={{ q, in: undefined, type: undefined }}>
-                Search all types and folders
+              <Link to="/search" search={{ q, in: undefined, type: undefined, trust: undefined }}>
+                Search everything
               </Link>
             </p>
           )}
-          {!found.data.suggestion && !type && !section && <p>Try fewer or other words.</p>}
+          {!found.data.suggestion && !type && !section && !trust && <p>Try fewer or other words.</p>}
         </div>
       )}
       {q !== "" && results.length > 0 && (
@@ -154,7 +171,13 @@ function Found({ hit }: { hit: Hit }) {
           <Snippet text={snippet} />
         </p>
       ))}
+      {hit.doubts?.map((doubt) => (
+        <p key={doubt} className="doubt">
+          <Shown text={sentenceCase(doubt)} />
+        </p>
+      ))}
       <p className="facts">
+        {isTrustState(hit.trust) && <TrustLabel state={hit.trust} />}
         <span className="mode">{hit.type}</span>
         <span className="id">
           <Shown text={hit.id} />
@@ -201,7 +224,7 @@ type ChipsProps = {
   names: string[];
   chosen: string | undefined;
   nameOf?(name: string): string;
-  search(name: string | undefined): { q: string | undefined; in: string | undefined; type: string | undefined };
+  search(name: string | undefined): { [K in keyof Required<Asked>]: Asked[K] | undefined };
 };
 
 function Chips({ label, all, names, chosen, nameOf = (name) => name, search }: ChipsProps) {

@@ -147,8 +147,9 @@ function Choose({ agents, onLookAgain }: { agents: Agents; onLookAgain(): void }
     <section aria-labelledby="choose">
       <h2 id="choose">On this machine</h2>
       <p className="muted">
-        {agents.keys.length > 0 ? `API keys in the environment: ${agents.keys.join(", ")}.` : "No API key is set."} Only
-        the names are read.
+        {agents.keys.length > 0
+          ? `API keys in the environment: ${agents.keys.join(", ")}. Their values are not shown or stored.`
+          : "The environment has no API key."}
       </p>
       <Radio.Group
         aria-label="Agent program"
@@ -169,26 +170,28 @@ function Choose({ agents, onLookAgain }: { agents: Agents; onLookAgain(): void }
           .
         </p>
       )}
-      <form
-        className="agent-form"
-        onSubmit={(event) => {
-          event.preventDefault();
-          preview.mutate(input);
-        }}
-      >
-        <TextInput
-          label="Model"
-          description="Leave it empty for the program's own default."
-          value={model}
-          onChange={(event) => {
-            const { value } = event.currentTarget;
-            change(() => setModel(value));
+      {installed.length > 0 && (
+        <form
+          className="agent-form"
+          onSubmit={(event) => {
+            event.preventDefault();
+            preview.mutate(input);
           }}
-        />
-        <Button type="submit" variant="default" disabled={!chosen} loading={preview.isPending && !preview.data}>
-          Show change
-        </Button>
-      </form>
+        >
+          <TextInput
+            label="Model"
+            description="Leave it empty for the program's own default."
+            value={model}
+            onChange={(event) => {
+              const { value } = event.currentTarget;
+              change(() => setModel(value));
+            }}
+          />
+          <Button type="submit" variant="default" disabled={!chosen} loading={preview.isPending && !preview.data}>
+            Show change
+          </Button>
+        </form>
+      )}
       {preview.data && <Change change={preview.data} input={input} onDone={() => preview.reset()} />}
     </section>
   );

@@ -1,6 +1,8 @@
+import { Checkbox } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { useNavigate } from "@tanstack/react-router";
 import { type KeyboardEvent, useMemo, useRef, useState } from "react";
+import type { TrustState } from "../../src/trust/state.ts";
 import { boot } from "../boot.ts";
 import { useOperation } from "../client/query.ts";
 import { linkToHit } from "../graph/homes.ts";
@@ -9,18 +11,30 @@ import { CornerDownLeft } from "../parts/icons.tsx";
 import { addressOf } from "../parts/paths.ts";
 import { withoutSigns } from "../parts/plain.ts";
 import { Shown } from "../parts/shown.tsx";
+import { isTrusted, isTrustState } from "../trust/filter.ts";
+import { TrustLabel } from "../trust/states.tsx";
 import { useAvailable } from "./actions.ts";
 import { Keys } from "./keys.tsx";
 
-type Choice = { key: string; kind: string; label: string; detail?: string; keys?: string | undefined; run(): void };
+type Choice = {
+  key: string;
+  kind: string;
+  label: string;
+  detail?: string;
+  trust?: TrustState | undefined;
+  keys?: string | undefined;
+  run(): void;
+};
 
 const most = 8;
+const mostTexts = 6;
 
 /** Find and do anything: pages, tasks, what the texts say, and every action. */
 export function Palette({ onClose }: { onClose(): void }) {
   const navigate = useNavigate();
   const [text, setText] = useState("");
   const [chosen, setChosen] = useState(0);
+  const [isVerifiedOnly, setVerifiedOnly] = useState(false);
   const [wanted] = useDebouncedValue(text.trim(), 150);
   const list = useRef<HTMLDivElement>(null);
   const available = useAvailable();
@@ -31,7 +45,11 @@ export function Palette({ onClose }: { onClose(): void }) {
   const tasks = useOperation("list_todos", { limit: 200 });
   const runs = useOperation("list_runs", { limit: 100 });
   const topics = useOperation("list_topics", { limit: 100 });
-  const hits = useOperation("search", { query: wanted, limit: 6 }, { enabled: wanted.length > 2, keep: true });
+  const hits = useOperation(
+    "search",
+    { query: wanted, limit: isVerifiedOnly ? 30 : mostTexts },
+    { enabled: wanted.length > 2, keep: true },
+  );
 
   const choices = useMemo((): Choice[] => {
     const words = text.toLowerCase().split(/\s+/).filter(Boolean);
@@ -88,15 +106,31 @@ export function Palette({ onClose }: { onClose(): void }) {
     const inTexts =
       words.length === 0 || wanted.length <= 2
         ? []
-        : (hits.data?.results ?? []).map((hit) => ({
-            key: `h${hit.type}:${hit.id}`,
-            kind: "Text",
-            label: hit.title || hit.id,
-            detail: withoutSigns(hit.snippet.replace(/[«»]/g, "")),
-            run: () => void navigate(linkToHit(hit)),
-          }));
+        : (hits.data?.results ?? [])
+            .filter(({ trust }) => !isVerifiedOnly || isTrusted(trust, "verified"))
+            .slice(0, mostTexts)
+            .map((hit) => ({
+              key: `h${hit.type}:${hit.id}`,
+              kind: "Text",
+              label: hit.title || hit.id,
+              detail: withoutSigns(hit.snippet.replace(/[«»]/g, "")),
+              trust: isTrustState(hit.trust) ? hit.trust : undefined,
+              run: () => void navigate(linkToHit(hit)),
+            }));
     return [...found, ...files, ...talks, ...carried, ...work, ...doable, ...inTexts];
-  }, [text, wanted, entries.data, pages.data, tasks.data, runs.data, topics.data, hits.data, actions, navigate]);
+  }, [
+    text,
+    wanted,
+    entries.data,
+    pages.data,
+    tasks.data,
+    runs.data,
+    topics.data,
+    hits.data,
+    isVerifiedOnly,
+    actions,
+    navigate,
+  ]);
 
   const pick = (choice: Choice | undefined) => {
     if (!choice) return;
@@ -164,12 +198,22 @@ export function Palette({ onClose }: { onClose(): void }) {
                   <Shown text={choice.detail} />
                 </span>
               )}
+              {choice.trust && <TrustLabel state={choice.trust} />}
               {choice.keys && <Keys keys={choice.keys} />}
               {at === chosen && <CornerDownLeft size={14} aria-hidden />}
             </div>
           ))}
         </div>
         {choices.length === 0 && <p className="hint">No results. Press Escape to close.</p>}
+        {wanted.length > 2 && (
+          <Checkbox
+            size="xs"
+            className="palette-filter"
+            label="Verified text only"
+            checked={isVerifiedOnly}
+            onChange={(event) => setVerifiedOnly(event.currentTarget.checked)}
+          />
+        )}
       </div>
     </Dialog>
   );

@@ -97,7 +97,7 @@ export function TaskRecord({ id, state, onRerun }: RecordProps) {
                 {context.compactions.length > 0 && (
                   <span className="muted">
                     {" "}
-                    compacted {context.compactions.length} times,{" "}
+                    compacted {countOf(context.compactions.length, "time", "times")},{" "}
                     {context.compactions.reduce((sum, { characters }) => sum + characters, 0).toLocaleString("en-GB")}{" "}
                     characters removed
                   </span>
@@ -110,7 +110,7 @@ export function TaskRecord({ id, state, onRerun }: RecordProps) {
       )}
       {calls.length > 0 && (
         <details className="calls">
-          <summary>{calls.length} tool calls</summary>
+          <summary>{countOf(calls.length, "tool call", "tool calls")}</summary>
           <ol>
             {calls.map((call, at) => (
               // biome-ignore lint/suspicious/noArrayIndexKey: calls are only ever added
@@ -138,9 +138,9 @@ function AttemptView({ run, task, attempt, onRerun }: AttemptProps) {
   const name = nameOf(attempt);
   const facts = [
     used.ms !== null && duration(used.ms),
-    used.output_tokens !== null && `${used.output_tokens} output tokens`,
-    used.tool_calls !== null && `${used.tool_calls} tool calls`,
-    used.context_tokens !== null && `${used.context_tokens} context tokens`,
+    used.output_tokens !== null && countOf(used.output_tokens, "output token", "output tokens"),
+    used.tool_calls !== null && countOf(used.tool_calls, "tool call", "tool calls"),
+    used.context_tokens !== null && countOf(used.context_tokens, "context token", "context tokens"),
     used.usd !== null && `$${used.usd.toFixed(3)}`,
   ].filter(Boolean);
   return (

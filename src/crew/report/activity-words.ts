@@ -191,7 +191,7 @@ const words: Record<EventKind, Said | null> = {
   "topic-resolved": topics("resolved"),
   "trust-changed": pages(({ to }) =>
     to === "stale" || to === "disputed" || to === "withdrawn" || to === "unverified"
-      ? "lost trust in a passage of"
+      ? "took back the trust of a passage of"
       : undefined,
   ),
   "user-added": people("added"),

@@ -189,6 +189,7 @@ export const inbox = operation({
           changed_at: await changeTimeOf(join(app.config.root, item.name)),
         })),
       ),
+      recheck,
     });
   },
 });
