@@ -181,7 +181,6 @@ export const inbox = operation({
       })),
       files: held.map(shownFiles),
       gates: gates.map(shownGate),
-      recheck,
       settings: await Promise.all(
         untrusted.map(async ({ item, changes }) => ({
           name: item.name,
