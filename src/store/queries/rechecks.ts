@@ -12,7 +12,10 @@ const empty: Json = { evidence: [] };
 export type Recheck = Parsed<RecheckRow, Json>;
 
 export const insertRecheck = (tx: Query, recheck: Recheck) =>
-  tx.insertInto("rechecks").values(stringifyColumns<RecheckRow, Json>(recheck, empty) as RecheckRow).execute();
+  tx
+    .insertInto("rechecks")
+    .values(stringifyColumns<RecheckRow, Json>(recheck, empty) as RecheckRow)
+    .execute();
 
 export const hasRecheckOfJob = async (query: Query, job: string): Promise<boolean> =>
   (await query.selectFrom("rechecks").select("id").where("job_id", "=", job).executeTakeFirst()) !== undefined;

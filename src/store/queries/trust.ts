@@ -10,6 +10,7 @@ import type {
   PassageTrustRow,
   TrustSubjectRow,
 } from "../trust-tables.ts";
+import { withArchivedRows } from "./event-archives.ts";
 
 /** Events that can change the trust of passages. A trigger inserts the rows. */
 export type TrustTicket = { ticket: number; kind: string; subject: string };
@@ -324,13 +325,15 @@ export const contradictionsOf = (query: Query, subject: string): Promise<Contrad
 /** The events that took back what these tasks, runs and roles wrote, oldest first. */
 export async function withdrawalEvents(query: Query, subjects: readonly string[]) {
   if (subjects.length === 0) return [];
-  return query
+  const kinds = ["task-overturn", "run-reverted"];
+  const rows = await query
     .selectFrom("events")
     .select(["seq", "at", "actor", "kind", "subject", "data"])
     .where("subject", "in", [...subjects])
-    .where("kind", "in", ["task-overturn", "run-reverted"])
+    .where("kind", "in", kinds)
     .orderBy("seq")
     .execute();
+  return withArchivedRows(query, rows, { subjects, kinds });
 }
 
 /** The verdicts that passed work of these tasks and still hold, with the text that was delivered. */
@@ -348,25 +351,31 @@ export async function passedWork(query: Query, tasks: readonly string[]) {
 }
 
 /** The events of an entry's versions, or of a page, newest first. */
-export const writingEvents = (query: Query, subject: string, limit: number) =>
-  query
+export async function writingEvents(query: Query, subject: string, limit: number) {
+  const rows = await query
     .selectFrom("events")
-    .select(["seq", "at", "actor", "kind", "data"])
+    .select(["seq", "at", "actor", "kind", "subject", "data"])
     .where("subject", "=", subject)
-    .where("kind", "in", [
-      "entry-committed",
-      "entry-appended",
-      "entry-edited",
-      "entry-recovered",
-      "page-written",
-      "page-edited",
-      "page-relinked",
-      "page-moved",
-      "page-created",
-    ])
+    .where("kind", "in", writings)
     .orderBy("seq", "desc")
     .limit(limit)
     .execute();
+  if (rows.length === limit) return rows;
+  const all = await withArchivedRows(query, rows, { subjects: [subject], kinds: writings });
+  return all.toReversed().slice(0, limit);
+}
+
+const writings = [
+  "entry-committed",
+  "entry-appended",
+  "entry-edited",
+  "entry-recovered",
+  "page-written",
+  "page-edited",
+  "page-relinked",
+  "page-moved",
+  "page-created",
+];
 
 /** The pages with passages that a topic disputes or asks about. */
 export async function topicsAboutPassages(query: Query, topic: string): Promise<string[]> {
