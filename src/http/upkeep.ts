@@ -6,6 +6,8 @@ import { watchChanges } from "../store/wait-for-change.ts";
 
 const burstMs = 100;
 const retryMs = 5000;
+/** After an import there is more; between two of these the server can be stopped. */
+const trustMs = 1000;
 /** Cited files are read for it. */
 const betweenLooksMs = 2000;
 /** Git's maintenance may take longer, and goes on by itself. */
@@ -27,11 +29,12 @@ export function startUpkeep(app: App): { stop(): Promise<void> } {
         await sealEvents(app.db);
         await app.recorder.record();
         // Indexing never waits for I/O; without this, requests would wait until all is indexed.
-        while ((await app.search.catchUp()) > 0) await immediate();
-        await app.trust.catchUp();
+        while ((await app.search.catchUp()) > 0 && !stopped) await immediate();
+        while (!stopped && !(await app.trust.catchUp(trustMs)));
         // One batch, then history and the index again: they must not wait for the model.
         if ((await app.search.meaning.embedSome()) > 0) continue;
-        while ((await app.mirror?.record())?.more) await immediate();
+        // A backlog of many versions takes minutes; the next server goes on where this one stops.
+        while (!stopped && (await app.mirror?.record())?.more) await immediate();
         if (performance.now() > nextLook) {
           await app.trust.refresh();
           nextLook = performance.now() + betweenLooksMs;
