@@ -10,6 +10,7 @@ import { Shown } from "../parts/shown.tsx";
 import { Time } from "../parts/time.tsx";
 import { say } from "../parts/toast.tsx";
 import type { TrustedPassage } from "./marks.tsx";
+import { Recheck } from "./recheck.tsx";
 import { sentenceCase, trustStates } from "./states.tsx";
 import { whatToDo } from "./what-to-do.ts";
 
@@ -49,7 +50,7 @@ export function TrustCard({ path, passage, onClose }: Props) {
         <div>
           <dt>Written by</dt>
           <dd>
-            <AgentName of={writer.by} />
+            {writer.by === "" ? "an edit of the file" : <AgentName of={writer.by} />}
             {writer.role && writer.role !== writer.by && ` as ${writer.role}`}, <Time at={writer.at} />
             {writer.task && (
               <>
@@ -122,6 +123,7 @@ export function TrustCard({ path, passage, onClose }: Props) {
           </div>
         )}
       </dl>
+      <Recheck path={path} passage={passage.passage} onClose={onClose} />
       <Decide path={path} passage={passage} onClose={onClose} />
     </>
   );
