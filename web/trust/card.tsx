@@ -20,6 +20,7 @@ type Props = { path: string; passage: TrustedPassage; onClose(): void };
 export function TrustCard({ path, passage, onClose }: Props) {
   const { state, since, causes, lost, writer, verified_by, verified_at, stale_after, sources, topics } = passage;
   const { word, tone, Shape } = trustStates[state];
+  const others = topics.filter((id) => !causes.some((cause) => cause.topic_id === id));
   const advice = whatToDo(state, lost !== null);
   return (
     <>
@@ -107,11 +108,11 @@ export function TrustCard({ path, passage, onClose }: Props) {
             </dd>
           </div>
         )}
-        {topics.length > 0 && (
+        {others.length > 0 && (
           <div>
-            <dt>Open topics</dt>
+            <dt>Asked about in</dt>
             <dd>
-              {topics.map((id, at) => (
+              {others.map((id, at) => (
                 <span key={id}>
                   {at > 0 && ", "}
                   <Link to={`/topics/${id}`} onClick={onClose}>
