@@ -1,4 +1,4 @@
-import { mkdirSync } from "node:fs";
+import { appendFileSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
@@ -8,6 +8,7 @@ import { showTrust, verifyPassage } from "../src/trust/operations.ts";
 import { commitEntry } from "../src/wiki/operations.ts";
 import { expectAccessible, sideways, visit } from "./support/browsing.ts";
 import { serve } from "./support/commands.ts";
+import { authorship, program } from "./support/jobs.ts";
 import { needs } from "./support/programs.ts";
 import { ask } from "./support/requests.ts";
 import { agent, newWorkspace, person, type TestWorkspace } from "./support/workspace.ts";
@@ -45,6 +46,13 @@ async function idOf({ app }: TestWorkspace, words: string): Promise<string> {
   const { passages } = unwrap(await showTrust.perform(app, { id: "vision" }, person()));
   return passages.find((one) => one.text.includes(words))?.passage ?? "";
 }
+
+/** An agent that finds the passage in server.conf. */
+const checker = `prompt=$(cat)
+of() { printf '%s\\n' "$prompt" | sed -n "s/^$1: //p"; }
+"$(of 'Agent CLI path')" report-recheck -config "$(of 'Config file')" --source-path "$(of 'Source path')" \\
+  --passage "$(of 'Passage ID')" --outcome holds --note 'The configuration says the same.' \\
+  --evidence '{"ref":"file:server.conf","quote":"drain = 30 seconds"}'`;
 
 const marks = (page: Page) => page.getByRole("list", { name: "Trust of passages" }).getByRole("button");
 const card = (page: Page) => page.getByRole("dialog", { name: "Trust of the passage" });
@@ -142,6 +150,43 @@ describe("earned trust in a browser", needs("chromium"), () => {
     await marks(page).first().click();
     await card(page).getByText("planner changed the verified text").waitFor();
     expect(await card(page).getByRole("button", { name: "Verify" }).count()).toBe(0);
+  });
+
+  test("R6, K10: Re-check shows the agent at work and its report with the quotes; Confirm verifies the passage", async () => {
+    const { app, root } = await newWorkspace({
+      files: { "docs/deploy.md": "# Deploy\n\nThe server waits 30 seconds.\n", "server.conf": "drain = 30 seconds\n" },
+    });
+    const block = { ...authorship, runner: "command", isolation: "workspace", command: [program(root, checker)] };
+    appendFileSync(join(root, "scriptorium.yaml"), `agent: ${JSON.stringify(block)}\n`);
+    const id = "docs/deploy.md";
+    const [first] = unwrap(await showTrust.perform(app, { id }, person())).passages;
+    const passage = first?.passage ?? "";
+    unwrap(await verifyPassage.perform(app, { id, passage }, person()));
+    unwrap(await disputePassage.perform(app, { id, passage, why: "Is it not 60?" }, person()));
+    const { link } = await serve(root);
+    const { page, faults, url } = await visit(link);
+    await page.goto(`${url}/pages/docs/deploy.md`);
+    await marks(page).first().click();
+    await card(page).getByRole("button", { name: "Re-check" }).click();
+    const report = card(page).getByRole("region", { name: "Report of the agent" });
+    await report.getByText("The configuration says the same.").waitFor();
+    await report.getByText("file:server.conf:1").waitFor();
+    await expectAccessible(page, "the report of a recheck");
+    await picture(page, "trust-recheck");
+    await report.getByRole("button", { name: "Confirm" }).click();
+    await page.getByText("Passage verified").waitFor();
+    await expect.poll(() => marks(page).count()).toBe(0);
+    expect(faults).toEqual([]);
+  });
+
+  test("K10, R6: without an agent, Re-check leads to its set-up", async () => {
+    const { root } = await pageInDoubt();
+    const { link } = await serve(root);
+    const { page, url } = await visit(link);
+    await page.goto(`${url}/entries/vision`);
+    await marks(page).first().click();
+    await card(page).getByRole("button", { name: "Re-check" }).click();
+    await card(page).getByRole("link", { name: /agent/i }).waitFor();
   });
 
   test("K10: results of a search and the palette have the state and the doubts, and are filtered by it", async () => {

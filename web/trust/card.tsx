@@ -10,6 +10,7 @@ import { Shown } from "../parts/shown.tsx";
 import { Time } from "../parts/time.tsx";
 import { say } from "../parts/toast.tsx";
 import type { TrustedPassage } from "./marks.tsx";
+import { Recheck } from "./recheck.tsx";
 import { sentenceCase, trustStates } from "./states.tsx";
 import { whatToDo } from "./what-to-do.ts";
 
@@ -19,6 +20,7 @@ type Props = { path: string; passage: TrustedPassage; onClose(): void };
 export function TrustCard({ path, passage, onClose }: Props) {
   const { state, since, causes, lost, writer, verified_by, verified_at, stale_after, sources, topics } = passage;
   const { word, tone, Shape } = trustStates[state];
+  const others = topics.filter((id) => !causes.some((cause) => cause.topic_id === id));
   const advice = whatToDo(state, lost !== null);
   return (
     <>
@@ -49,7 +51,7 @@ export function TrustCard({ path, passage, onClose }: Props) {
         <div>
           <dt>Written by</dt>
           <dd>
-            <AgentName of={writer.by} />
+            {writer.by === "" ? "an edit of the file" : <AgentName of={writer.by} />}
             {writer.role && writer.role !== writer.by && ` as ${writer.role}`}, <Time at={writer.at} />
             {writer.task && (
               <>
@@ -106,11 +108,11 @@ export function TrustCard({ path, passage, onClose }: Props) {
             </dd>
           </div>
         )}
-        {topics.length > 0 && (
+        {others.length > 0 && (
           <div>
-            <dt>Open topics</dt>
+            <dt>Asked about in</dt>
             <dd>
-              {topics.map((id, at) => (
+              {others.map((id, at) => (
                 <span key={id}>
                   {at > 0 && ", "}
                   <Link to={`/topics/${id}`} onClick={onClose}>
@@ -122,6 +124,7 @@ export function TrustCard({ path, passage, onClose }: Props) {
           </div>
         )}
       </dl>
+      <Recheck path={path} passage={passage.passage} onClose={onClose} />
       <Decide path={path} passage={passage} onClose={onClose} />
     </>
   );

@@ -24,6 +24,7 @@ type Mark = { passage: TrustedPassage; top: number; height: number };
 
 const cardId = "trust-card";
 const gap = 8;
+const leastHeight = 320;
 
 /** In the margin, beside the first line of each passage: its state, and what is known about it. */
 export function TrustMarks({ page, body, passages, wanted }: Props) {
@@ -138,12 +139,14 @@ const buttonOf = (layer: HTMLElement | null, passage: TrustedPassage) =>
 const latestOf = (open: TrustedPassage, passages: TrustedPassage[]) =>
   passages.find((one) => keyOf(one) === keyOf(open)) ?? open;
 
-/** To the right of the mark and below it, within the window. */
+/** Below the line of the mark, which stays in sight; above the end of the window, if there is little room below. */
 function moveBeside(card: HTMLElement, mark: DOMRect): void {
+  const below = mark.bottom + gap;
+  const room = Math.max(leastHeight, innerHeight - gap - below);
+  card.style.maxHeight = `${room}px`;
   const { width, height } = card.getBoundingClientRect();
   const left = Math.max(gap, Math.min(mark.right + gap, innerWidth - width - gap));
-  const below = mark.bottom + gap;
-  const top = below + height <= innerHeight - gap ? below : Math.max(gap, innerHeight - height - gap);
+  const top = Math.max(gap, Math.min(below, innerHeight - gap - height));
   card.style.left = `${left + scrollX}px`;
   card.style.top = `${top + scrollY}px`;
 }
