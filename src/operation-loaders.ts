@@ -22,6 +22,7 @@ const jobsRecheck = () => import("./jobs/recheck-operations.ts");
 const jobsRevision = () => import("./jobs/revision-operations.ts");
 const reviewTopics = () => import("./review/topics/operations.ts");
 const reviewDispute = () => import("./review/dispute-operations.ts");
+const reviewOkf = () => import("./review/okf/operations.ts");
 const reviewMerge = () => import("./review/merge-operations.ts");
 const trustDuplicates = () => import("./trust/duplicate-operations.ts");
 const trust = () => import("./trust/operations.ts");
@@ -149,6 +150,8 @@ export const loaders = {
   list_trust: pick(trust, "listTrust"),
   verify_passage: pick(trust, "verifyPassage"),
   dispute_passage: pick(reviewDispute, "disputePassage"),
+  export_okf: pick(reviewOkf, "exportOkf"),
+  import_okf: pick(reviewOkf, "importOkf"),
   list_duplicates: pick(trustDuplicates, "listDuplicates"),
   merge_passages: pick(reviewMerge, "mergePassages"),
   recheck_passage: pick(jobsRecheck, "recheckPassage"),

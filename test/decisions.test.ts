@@ -54,6 +54,7 @@ type Decision = (typeof decisions)[number];
 
 /** Tested with what they decide about, in the tests of held files, settings, doctor, focus, gates, steering, repairs and decisions in a browser. */
 const otherDecisions = [
+  "import_okf",
   "confirm_recheck",
   "verify_passage",
   "configure_agent",

@@ -28,6 +28,10 @@ const ofCrewAndJobs = [
   "put_perspective",
   "submit_brief",
   "submit_preamble",
+  "get_passage",
+  "find_evidence",
+  "read_evidence",
+  "report_recheck",
 ];
 
 async function listed(root: string, role: string, tools?: string) {

@@ -23,6 +23,8 @@ const groups: Record<string, Record<string, () => Promise<MakeCommand>>> = {
     graph: async () => (await import("./graph.ts")).graphCommand,
     schema: async () => (await import("./schema.ts")).schemaCommand,
     section: async () => (await import("./schema.ts")).sectionCommand,
+    export: async () => (await import("./okf.ts")).exportCommand,
+    import: async () => (await import("./okf.ts")).importCommand,
   },
   Review: {
     inbox: async () => (await import("./inbox.ts")).inboxCommand,

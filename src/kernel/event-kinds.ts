@@ -53,6 +53,7 @@ export const eventKinds = {
   "page-added": "A markdown file appeared in the workspace.",
   "page-edited": "A markdown file of the workspace was changed outside Scriptorium.",
   "page-created": "A person created a page.",
+  "page-imported": "A person imported a bundle of pages. The data has its name and the number of pages.",
   "page-moved": "A person moved a page; the links to it were rewritten.",
   "page-relinked": "The links of a page were rewritten because another page moved.",
   "page-removed": "A markdown file of the workspace was removed.",

@@ -77,6 +77,7 @@ const words: Record<EventKind, Said | null> = {
   "page-added": pages("added"),
   "page-created": pages("created"),
   "page-edited": pages("edited"),
+  "page-imported": pages("imported pages into"),
   "page-moved": pages("moved"),
   "page-relinked": null,
   "page-removed": pages("removed"),

@@ -58,7 +58,7 @@ export const containers = /^(?:[ \t]*(?:>|[-+*](?=[ \t])|\d{1,9}[.)](?=[ \t])))*
 /** A heading, an underline of one, or a thematic break. */
 const alone = /^(?:#{1,6}(?:[ \t]|$)|=+[ \t]*$|-+[ \t]*$|([*_-])(?:[ \t]*\1){2,}[ \t]*$)/;
 
-const definition = /^ {0,3}\[[^\]\n[]+\]:[ \t]*(?:<([^>\n]*)>|(\S+))/;
+const definition = /^ {0,3}\[(?!\^)[^\]\n[]+\]:[ \t]*(?:<([^>\n]*)>|(\S+))/;
 
 function scan(text: string, found: LinkTarget[]): void {
   for (const line of text.split("\n")) {
