@@ -40,7 +40,7 @@ async function openIndex() {
     },
     /** As a process of its own sees the index. */
     reader() {
-      const words = wordIndex(db, passagePlaces(db));
+      const words = wordIndex(db, passagePlaces(db), ["entry"]);
       return async (query: string, limit = 100) => {
         const { terms } = await words.count(query.split(" "));
         const [hits = []] = await words.best(terms, [{ scope, limit }]);

@@ -255,7 +255,7 @@ describe.each(engines)("search on %s", (engine) => {
         .orderBy("id")
         .orderBy("part")
         .execute();
-      const words = wordIndex(db, passagePlaces(db));
+      const words = wordIndex(db, passagePlaces(db), ["entry"]);
       const { terms } = await words.count(["heron", "lease", "claim", "queue"]);
       const [hits = []] = await words.best(terms, [{ scope: { kinds: ["entry"] }, limit: 100 }]);
       return { passages, links, terms, scores: hits.map((hit) => hit.score.toFixed(6)) };

@@ -52,7 +52,11 @@ export function openSearch({ db, kinds, modelFolder, embeddings, folders, weight
   const find = finder({
     db,
     places,
-    words: wordIndex(db, places),
+    words: wordIndex(
+      db,
+      places,
+      kinds.map(({ name }) => name),
+    ),
     indexer: index,
     meaning: vectors,
     speller: speller(db),

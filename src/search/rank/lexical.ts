@@ -35,8 +35,8 @@ type Ranking = { hits: ScoredPassage[]; isAll: boolean };
 const enough = 50;
 const minPrefixLength = 3;
 
-/** Finds passages by their words, on either engine. */
-export function wordIndex(db: Database, places: PassagePlaces) {
+/** Finds passages by their words, on either engine. `kinds` are all that the index has. */
+export function wordIndex(db: Database, places: PassagePlaces, kinds: readonly string[]) {
   const postings = db.engine === "sqlite" ? cachedPostings(db) : undefined;
   const totals = cachedTotals(db, postings);
   const countsOf = cachedCounts(db, totals, postings);
@@ -68,8 +68,11 @@ export function wordIndex(db: Database, places: PassagePlaces) {
     return { hits: hits.slice(0, limit), isAll: !left.some(isTelling) && hits.length < limit };
   }
 
+  const isEverything = (scope: Scope) =>
+    !hasFilters(scope) && scope.run === undefined && kinds.every((kind) => scope.kinds.includes(kind));
+
   async function inScope(hits: ScoredPassage[], scope: Scope): Promise<ScoredPassage[]> {
-    if (hits.length === 0) return [];
+    if (hits.length === 0 || isEverything(scope)) return hits;
     if (!hasFilters(scope)) return places.matching(hits, (place) => mayRead(scope, place));
     const inside = await numsInScope(
       db,
@@ -130,14 +133,15 @@ export function wordIndex(db: Database, places: PassagePlaces) {
     known: IndexTotals,
     options: { excluded: Requirements[]; isTelling: (term: Term) => boolean },
   ): Promise<ScoredPassage[][]> {
-    const wide = 2 * Math.max(...shares.map(({ limit }) => limit));
+    const most = Math.max(...shares.map(({ limit }) => limit));
+    const wide = shares.every(({ scope }) => scope.kinds.length === 0 || isEverything(scope)) ? most : 2 * most;
     const { hits, isAll } = await ranking(terms, known, { limit: wide, ...options });
     if (hits.length === 0) return shares.map(() => []);
     return Promise.all(
       shares.map(async ({ scope, limit, amongBest }) => {
         if (scope.kinds.length === 0) return [];
         const best = await inScope(hits.slice(0, limit), scope);
-        if (best.length === limit) return best;
+        if (best.length === limit || isEverything(scope)) return best;
         const inside = [...best, ...(await inScope(hits.slice(limit), scope))];
         const isEnough =
           inside.length >= limit || isAll || amongBest || (hits.length < wide && inside.length >= enough);

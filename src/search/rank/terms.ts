@@ -146,10 +146,12 @@ export const spellOutUmlauts = (text: string) =>
 
 const umlauts: Record<string, string> = { ä: "ae", ö: "oe", ü: "ue" };
 
-/** The parts of an identifier or of a number with its unit, such as `250ms`; and the parts joined. */
+/** The parts of an identifier or of a number with its unit, such as `250ms` but not `19th` or `1930s`; and the parts joined. */
 function partsOf(word: string): string[] {
   const parts = word
-    .split(/_+|(?<=[\p{Ll}\p{N}])(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})|(?<=^\d+)(?=\p{Ll}{1,4}$)/u)
+    .split(
+      /_+|(?<=[\p{Ll}\p{N}])(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})|(?<=^\d+)(?=\p{Ll}{1,4}$)(?!(?:st|nd|rd|th)$|(?<=^[12]\d\d0)s$)/u,
+    )
     .filter(Boolean);
   return parts.length > 1 ? [...parts, parts.join("")] : parts;
 }
