@@ -78,8 +78,8 @@ async function recallForPrompt(app: WikiApp, { session_id, prompt = "" }: HookIn
   const state = sessionState(app.config.stateFolder, session_id);
   const before = state.read();
   const seen = new Set(before.recalled);
-  const trusted = await preferTrusted(app, relevant(query, hits), false);
-  // What was taken back is not told to a session that did not ask for it.
+  const { hits: trusted } = await preferTrusted(app, relevant(query, hits));
+  // A session gets these passages unasked: withdrawn ones would only mislead it.
   const fresh = trusted
     .filter(({ trust }) => trust !== "withdrawn")
     .filter((hit) => !seen.has(hashOf(`${hit.id} ${hit.body}`)));

@@ -10,6 +10,8 @@ const retryMs = 5000;
 const trustMs = 1000;
 /** Cited files are read for it. */
 const betweenLooksMs = 2000;
+/** Passages are compared in parts: recording in git does not wait for all of a large wiki. */
+const longestCompareMs = 300;
 /** Git's maintenance may take longer, and goes on by itself. */
 const stopMs = 2000;
 const retentionMs = 60 * 60_000;
@@ -36,7 +38,7 @@ export function startUpkeep(app: App): { stop(): Promise<void> } {
         // A backlog of many versions takes minutes; the next server goes on where this one stops.
         while (!stopped && (await app.mirror?.record())?.more) await immediate();
         if (performance.now() > nextLook) {
-          await app.trust.refresh();
+          await app.trust.refresh(longestCompareMs);
           nextLook = performance.now() + betweenLooksMs;
         }
       } catch (error) {

@@ -73,7 +73,8 @@ export async function recallPassages(
 ) {
   const candidates = Math.max(minCandidates, Math.min(maxCandidates, Math.ceil(bytes / leastSize)));
   const found = await app.search.find.passages(query, { scope, limit: candidates, through: ["node"] });
-  const all = distinctPassages(await preferTrusted(app, found.hits, onlyVerified));
+  const trusted = await preferTrusted(app, found.hits, { onlyVerified, bytes });
+  const all = distinctPassages(trusted.hits);
   const suggestion = suggestionWithin(found.suggestion, bytes);
   const nothing = onlyVerified && found.hits.length > 0 ? nothingVerified : nothingFits;
   const notes = notesWithin(all.length > 0 ? found.notes : [nothing, ...found.notes], bytes * noteShare);
@@ -85,7 +86,7 @@ export async function recallPassages(
   const left = free - sizeOf(nodes) - sizeOf(edges);
   const fitting = withinBytes(all, left, shown).slice(0, limit);
   const passages = fitting.length > 0 ? fitting : all.slice(0, 1).flatMap((best) => cutTo(best, left, shown) ?? []);
-  const omitted = all.length - passages.length;
+  const omitted = all.length + trusted.left - passages.length;
   const refs = [...new Set(passages.map((one) => one.ref))];
   if (caller.kind === "agent" && caller.task !== undefined) {
     const event: NewEvent = {

@@ -1,6 +1,6 @@
 import { parseJsonOr } from "../store/json.ts";
 import type { PassageState } from "../store/queries/trust.ts";
-import { passagesOf } from "./passages.ts";
+import { type Passage, passagesOf } from "./passages.ts";
 import { type Cause, causeText } from "./rule.ts";
 import { cut } from "./shown.ts";
 import { isDoubtful, isVerified, type TrustState, trustStates, worstOf } from "./state.ts";
@@ -19,14 +19,32 @@ export type Label = {
 const longestQuote = 60;
 const mostDoubts = 3;
 
-/** The hashes of the passages in each text; the states of these have to be read. */
-export const passagesIn = ({ heading, body }: Found) => passagesOf(body, heading);
+const mostRemembered = 5000;
+
+/** Splits found texts into passages. The same texts are found again and again, and hashing them takes longest. */
+export function passageReader(): (found: Found) => Passage[] {
+  const known = new Map<string, Passage[]>();
+  return ({ heading, body }) => {
+    const key = `${heading}\n${body}`;
+    const passages = known.get(key) ?? passagesOf(body, heading);
+    known.delete(key);
+    known.set(key, passages);
+    const [oldest] = known.size > mostRemembered ? known.keys() : [];
+    if (oldest !== undefined) known.delete(oldest);
+    return passages;
+  };
+}
 
 /** Pure. A passage that is not on record was just written, or is part of a longer one: it is unverified. */
-export function labelOf(found: Found, states: ReadonlyMap<string, PassageState>, now: string): Label {
-  const passages = passagesIn(found).map((passage) => {
-    const row = states.get(`${found.subject}#${passage.hash}`);
-    return { ...passage, row, state: stateOf(row, now) };
+export function labelOf(
+  subject: string,
+  found: Passage[],
+  states: ReadonlyMap<string, PassageState>,
+  now: string,
+): Label {
+  const passages = found.map(({ text, hash }) => {
+    const row = states.get(`${subject}#${hash}`);
+    return { text, row, state: stateOf(row, now) };
   });
   const doubtful = passages.filter(({ state }) => isDoubtful(state));
   const trusted = passages.filter(({ state }) => isVerified(state));

@@ -13,7 +13,7 @@ export type Ref = { ref: string; lines: string };
 
 const mostRefs = 20;
 
-/** What a passage of the page at `path` cites: sources, and files with their lines. Links to other pages are no citations. */
+/** What a passage of the page at `path` cites: sources, and files with their lines. Links to other pages do not count. */
 export function refsIn(text: string, path: string, folders: Folders): Ref[] {
   const folder = posix.dirname(path);
   const linked = linkTargets(text).flatMap((target) => refOf(target, folder, folders) ?? []);

@@ -37,11 +37,11 @@ export type Trust = {
 };
 
 /**
- * The state of a passage. The newest verification counts, and takes back every loss that is older than it:
+ * The state of a passage. The newest verification counts, and cancels every loss that is older:
  *
  *   verified ──source changed, stale_after passed──▶ stale      ──verified again──▶ verified
  *            ──contradicted, disputed──────────────▶ disputed   ──verified again──▶ verified
- *   any      ──its run or task taken back──────────▶ withdrawn  ──verified again──▶ verified
+ *   any      ──its run or task reverted────────────▶ withdrawn  ──verified again──▶ verified
  *
  * A change of the text makes another passage, which is unverified.
  */

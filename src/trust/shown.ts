@@ -44,7 +44,7 @@ export const passageShape = z.object({
   text: z.string().describe("The passage, cut if it is long"),
   state: stateShape,
   since: z.string(),
-  causes: z.array(causeShape).describe("Why it is not verified any more, newest first"),
+  causes: z.array(causeShape).describe("Why it is no longer verified, newest first"),
   lost: stateShape.nullable().describe("The verified state that it had"),
   writer: z.object({
     by: z.string(),

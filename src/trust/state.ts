@@ -10,7 +10,7 @@ export const trustStates = [
 export type TrustState = (typeof trustStates)[number];
 
 export const isVerified = (state: TrustState) => state === "verified_by_person" || state === "verified_by_check";
-/** Verified once, or written by somebody whose work was taken back. */
+/** Verified once, or written by a run that was reverted. */
 export const isDoubtful = (state: TrustState) => state === "stale" || state === "disputed" || state === "withdrawn";
 
 /** The state to name for a text of several passages: the least trustworthy. */
@@ -20,10 +20,7 @@ export const worstOf = (states: readonly TrustState[]): TrustState | undefined =
 export type Counts = Partial<Record<TrustState, number>>;
 
 export const countStates = (states: readonly TrustState[]): Counts => {
-  const counts: Counts = {};
-  for (const state of trustStates) {
-    const count = states.filter((one) => one === state).length;
-    if (count > 0) counts[state] = count;
-  }
-  return counts;
+  const all = new Map<TrustState, number>();
+  for (const state of states) all.set(state, (all.get(state) ?? 0) + 1);
+  return Object.fromEntries(trustStates.flatMap((state) => (all.has(state) ? [[state, all.get(state)]] : [])));
 };

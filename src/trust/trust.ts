@@ -31,7 +31,7 @@ import {
   subjectsWritten,
   type TrustTicket,
   topicsAboutPassages,
-  trustCounts,
+  trustSummary,
   uncomparedPassages,
 } from "../store/queries/trust.ts";
 import type { CitedSourceRow, ContradictionRow, PassageTrustRow } from "../store/trust-tables.ts";
@@ -39,7 +39,7 @@ import type { CitedSources } from "./cited.ts";
 import { contradiction, hasValues } from "./contradiction.ts";
 import { factsOf, type PageRecord, readRecord } from "./facts.ts";
 import { fold, type Known } from "./fold.ts";
-import { type Found, type Label, labelOf, passagesIn } from "./label.ts";
+import { type Found, type Label, labelOf, passageReader } from "./label.ts";
 import { passagesOf } from "./passages.ts";
 import { type Ref, refsIn } from "./refs.ts";
 import { type Cause, causeText, type Trust, trustOf } from "./rule.ts";
@@ -74,6 +74,7 @@ export function openTrust(deps: Deps) {
   const pathOf = (subject: string) =>
     subject.startsWith("entry:") ? `${folders.wiki}/${subject.slice(6)}.md` : subject.slice(subject.indexOf(":") + 1);
 
+  const passagesIn = passageReader();
   /** What a rebuild finds did not change now. */
   let isRebuilding = false;
 
@@ -142,7 +143,9 @@ export function openTrust(deps: Deps) {
     const isAsked = tickets.some(({ kind }) => kind === "page-written" || kind.startsWith("passage-"));
     const text =
       before || isAsked || subject.startsWith("entry:") ? await read(subject, before?.version ?? 0, rows) : undefined;
-    const changes = text && (await compute(subject, rows, text, before === undefined));
+    // A new version changes the passages that it changes; a long log has many others.
+    const isVersion = tickets.every(({ kind }) => kind.startsWith("entry-"));
+    const changes = text && (await compute(subject, rows, text, { isNew: before === undefined, isVersion }));
     await db.write(async (tx) => {
       await advisoryLock(tx, db.engine, lock);
       // Another process was quicker; its tickets are gone, and those that are left are looked at again.
@@ -163,7 +166,8 @@ export function openTrust(deps: Deps) {
     if (await findTrustSubject(db.read, from)) await db.write((tx) => moveTrust(tx, from, subject));
   }
 
-  type Folded = { version: number; known: Map<string, Known> };
+  /** `unchanged` has the passages that no version since changed. */
+  type Folded = { version: number; known: Map<string, Known>; unchanged: ReadonlySet<Known> };
 
   /** The passages of the latest text with their writers; undefined when the page is gone. */
   async function read(
@@ -172,6 +176,7 @@ export function openTrust(deps: Deps) {
     rows: Map<string, PassageTrustRow>,
   ): Promise<Folded | undefined> {
     let known: Map<string, Known> = new Map([...rows].map(([hash, row]) => [hash, fromRow(row)]));
+    const unchanged = new Set(known.values());
     if (!subject.startsWith("entry:")) {
       const text = await deps.pageText(pathOf(subject));
       if (text === undefined) return undefined;
@@ -179,7 +184,7 @@ export function openTrust(deps: Deps) {
       // Who approved a change has not approved the rest of the page.
       const first = rows.size === 0 && base !== undefined ? await deps.blobText(base) : undefined;
       if (first !== undefined) known = fold(known, passagesOf(first), { ...writing, how: "edit", approved_by: null });
-      return { version: 0, known: fold(known, passagesOf(text), writing) };
+      return { version: 0, known: fold(known, passagesOf(text), writing), unchanged };
     }
     const id = subject.slice("entry:".length);
     const latest = await deps.entryText(id);
@@ -200,7 +205,7 @@ export function openTrust(deps: Deps) {
       known = fold(known, passagesOf(text), writing);
       await turns.next();
     }
-    return { version: last, known };
+    return { version: last, known, unchanged };
   }
 
   type Changes = {
@@ -216,11 +221,14 @@ export function openTrust(deps: Deps) {
   async function compute(
     subject: string,
     before: Map<string, PassageTrustRow>,
-    { version, known }: Folded,
-    isNew: boolean,
+    { version, known, unchanged }: Folded,
+    { isNew, isVersion }: { isNew: boolean; isVersion: boolean },
   ): Promise<Changes> {
     const at = now().toISOString();
-    const record = await readRecord(db.read, subject, known.values());
+    const isKept = (one: Known) => isVersion && unchanged.has(one) && before.has(one.hash);
+    const affected = [...known.values()].filter((one) => !isKept(one));
+    const replacedOnes = affected.flatMap(({ before }) => (before === null ? [] : (known.get(before) ?? [])));
+    const record = await readRecord(db.read, subject, [...affected, ...replacedOnes]);
     const trusted = new Map<string, Trust>();
     const trustIn = (one: Known): Trust => {
       const done = trusted.get(one.hash);
@@ -237,7 +245,8 @@ export function openTrust(deps: Deps) {
     const events: NewEvent[] = [];
     const seen: CitedSourceRow[] = [];
     const present = [...known.values()].filter(({ gone }) => !gone);
-    for (const one of known.values()) {
+    const stateIn = (one: Known) => (isKept(one) ? (before.get(one.hash)?.state as TrustState) : trustIn(one).state);
+    for (const one of affected) {
       const old = before.get(one.hash);
       const refs = old && !old.gone ? parseJsonOr<Ref[]>(old.refs, []) : refsIn(one.text, pathOf(subject), folders);
       const first = trustIn(one);
@@ -254,7 +263,7 @@ export function openTrust(deps: Deps) {
       if (!isRebuilding && !one.gone && from && from !== trust.state)
         events.push(changeEvent(subject, row, from, trust, at));
     }
-    const counts = JSON.stringify(countStates(present.map((one) => trustIn(one).state)));
+    const counts = JSON.stringify(countStates(present.map((one) => stateIn(one))));
     const isSaidOtherwise = rows.some((row) => {
       const old = before.get(row.hash);
       return old?.verified_at !== row.verified_at || old.gone !== row.gone || old.state !== row.state;
@@ -370,7 +379,8 @@ export function openTrust(deps: Deps) {
 
     /** The trust of texts that search found. One statement reads it, and a second one only after new events. */
     async labels(found: readonly Found[]): Promise<Label[]> {
-      const hashes = [...new Set(found.flatMap((one) => passagesIn(one).map(({ hash }) => hash)))];
+      const passages = found.map(passagesIn);
+      const hashes = [...new Set(passages.flatMap((some) => some.map(({ hash }) => hash)))];
       if (hashes.length === 0) return found.map(() => ({ trust: "unverified", doubts: [], verified: undefined }));
       let { states, isBehind } = await statesByHash(db, hashes);
       if (isBehind) {
@@ -379,13 +389,17 @@ export function openTrust(deps: Deps) {
       }
       const known = new Map(states.map((row) => [`${row.subject}#${row.hash}`, row]));
       const at = now().toISOString();
-      return found.map((one) => labelOf(one, known, at));
+      return found.map(({ subject }, n) => labelOf(subject, passages[n] ?? [], known, at));
     },
 
     /** How many passages of an entry are in each state, and those that lost their trust; undefined for an empty one. */
     async summary(subject: string): Promise<TrustSummary | undefined> {
-      await catchUp(mostBehindMs);
-      const counts = parseCounts((await trustCounts(db.read, [subject])).get(subject) ?? "{}");
+      let { counts: known, isBehind } = await trustSummary(db.read, subject);
+      if (isBehind) {
+        await catchUp(mostBehindMs);
+        ({ counts: known } = await trustSummary(db.read, subject));
+      }
+      const counts = parseCounts(known ?? "{}");
       if (Object.keys(counts).length === 0) return undefined;
       const isDoubted = Object.keys(counts).some((state) => isDoubtful(state as TrustState));
       const rows = isDoubted

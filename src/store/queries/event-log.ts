@@ -98,7 +98,7 @@ export async function versionEvents(query: Query): Promise<LoggedEvent[]> {
 
 const withdrawals: EventKind[] = ["task-overturn", "run-reverted"];
 
-/** The events that took back what tasks, runs and roles made, such as `task:t-1`, oldest first. */
+/** The events that overturned or reverted what tasks, runs and roles made, such as `task:t-1`, oldest first. */
 export async function withdrawalEvents(query: Query, subjects: readonly string[]): Promise<LoggedEvent[]> {
   if (subjects.length === 0) return [];
   const rows: Selectable<EventRow>[] = [];

@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import { batches } from "../batches.ts";
 import type { Database, Query } from "../database.ts";
 import { among, type List, listOf } from "../lists.ts";
-import { onEach } from "../prepared.ts";
+import { onEach, prepared } from "../prepared.ts";
 import type {
   CitedSourceRow,
   ContradictionRow,
@@ -55,6 +55,25 @@ export async function trustCounts(query: Query, subjects: readonly string[]): Pr
     .execute();
   return new Map(rows.map(({ subject, counts }) => [subject, counts]));
 }
+
+/** The counts of a page, and whether events wait to be looked at. */
+export async function trustSummary(
+  query: Query,
+  subject: string,
+): Promise<{ counts: string | null; isBehind: boolean }> {
+  const [row] = await selectSummary(query, { subject });
+  return { counts: row?.counts ?? null, isBehind: Number(row?.waiting ?? 0) > 0 };
+}
+
+const selectSummary = prepared<{ subject: string }, { counts: string | null; waiting: number }>((query, slot) =>
+  query.selectNoFrom((x) => [
+    x.selectFrom("trust_subjects").select("counts").where("subject", "=", slot("subject")).as("counts"),
+    x
+      .selectFrom(x.selectFrom("trust_queue").select("ticket").limit(1).as("q"))
+      .select((y) => y.fn.countAll<number>().as("n"))
+      .as("waiting"),
+  ]),
+);
 
 export async function saveTrustSubject(tx: Query, row: TrustSubjectRow): Promise<void> {
   const { version, counts } = row;
