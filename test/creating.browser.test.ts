@@ -129,6 +129,9 @@ describe("creating in a browser", needs("chromium"), () => {
     const { page, url } = await visit(link);
     const head = git("rev-parse", "HEAD");
     await page.goto(`${url}/pages/docs/plan.md`);
+    await page.getByRole("button", { name: "Suggest edit" }).waitFor();
+    // Only entries have versions.
+    expect(await page.getByRole("button", { name: /^(History|Blame)$/ }).count()).toBe(0);
     await page.getByRole("button", { name: "Suggest edit" }).click();
     const editor = page.getByRole("textbox", { name: "Text of the page" });
     await editor.click();

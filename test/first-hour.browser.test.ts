@@ -1,4 +1,5 @@
-import { readFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
@@ -94,6 +95,20 @@ describe("the first hour in a browser", needs("chromium"), () => {
     await page.getByText("The agent does not work:").waitFor();
     await page.getByText("Sign in: claude auth login").waitFor();
     await expectAccessible(page, "agent, failed");
+  });
+
+  test("R20: without an agent program, Agents says so and asks for no model", async () => {
+    const { root } = await newWorkspace();
+    const onlyGit = temporaryFolder();
+    const git = execFileSync("sh", ["-c", "command -v git"], { encoding: "utf8" }).trim();
+    symlinkSync(git, join(onlyGit, "git"));
+    const { link } = await serve(root, { PATH: onlyGit });
+    const { page, faults, url } = await visit(link);
+    await page.goto(`${url}/settings/agents`);
+    await page.getByText("No agent program was found in PATH.").waitFor();
+    expect(await page.getByLabel("Model").count()).toBe(0);
+    await expectAccessible(page, "agents, none installed");
+    expect(faults).toEqual([]);
   });
 
   test("R20, R4: a collaborator sees no set-up of agents", async () => {
