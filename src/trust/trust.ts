@@ -1,7 +1,9 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Folders } from "../kernel/markdown/links.ts";
 import { ok, type Result } from "../kernel/result.ts";
 import { turns } from "../kernel/turns.ts";
 import { advisoryLock } from "../store/advisory-lock.ts";
+import { batches } from "../store/batches.ts";
 import type { Database, Query } from "../store/database.ts";
 import { appendEvents, type NewEvent } from "../store/events.ts";
 import { parseJsonOr } from "../store/json.ts";
@@ -30,6 +32,8 @@ import {
   subjectsOverdue,
   subjectsWritten,
   type TrustTicket,
+  ticketsOfOthers,
+  ticketsOfSubject,
   topicsAboutPassages,
   trustSummary,
   uncomparedPassages,
@@ -66,6 +70,8 @@ type Deps = {
 
 const ticketsAtOnce = 200;
 const comparedAtOnce = 50;
+/** Their writes share a transaction. */
+const pagesAtOnce = 8;
 const lock = "(trust)";
 
 /** Keeps the trust of passages up to date by following the event log. Every step can be repeated. */
@@ -78,21 +84,45 @@ export function openTrust(deps: Deps) {
   /** What a rebuild finds did not change now. */
   let isRebuilding = false;
 
-  /** Looks at the events that wait, for a limited time. Returns false if some are left. */
+  let catchingUp: Promise<boolean> | undefined;
+  let until = 0;
+
+  /**
+   * Looks at the events that wait, for a limited time. Returns false if some are left. Callers share the work: each on
+   * its own would compute the same pages.
+   */
   async function catchUp(ms = Number.POSITIVE_INFINITY): Promise<boolean> {
-    const until = performance.now() + ms;
+    until = Math.max(until, performance.now() + ms);
+    catchingUp ??= work().finally(() => {
+      catchingUp = undefined;
+      until = 0;
+    });
+    if (ms === Number.POSITIVE_INFINITY) return catchingUp;
+    const timer = new AbortController();
+    const late = sleep(ms, false, { signal: timer.signal }).catch(() => false);
+    return Promise.race([catchingUp, late]).finally(() => timer.abort());
+  }
+
+  async function work(): Promise<boolean> {
     for (;;) {
       const tickets = await nextTrustTickets(db.read, ticketsAtOnce);
       if (tickets.length === 0) {
         isRebuilding = false;
         return true;
       }
-      for (const [subject, ofIt] of await bySubject(tickets)) {
-        await update(subject, ofIt);
+      for (const pages of batches([...(await bySubject(tickets))], pagesAtOnce)) {
+        await Promise.all(pages.map(([subject, ofIt]) => update(subject, ofIt)));
         if (performance.now() > until) return false;
         await turns.next();
       }
     }
+  }
+
+  /** Brings one page up to date, whatever else waits. */
+  async function catchUpPage(subject: string): Promise<void> {
+    await bySubject(await ticketsOfOthers(db.read, ticketsAtOnce));
+    const tickets = await ticketsOfSubject(db.read, subject);
+    if (tickets.length > 0) await update(subject, tickets);
   }
 
   /** The pages that the events concern, each with its tickets. Events that concern no page are done at once. */
@@ -363,12 +393,12 @@ export function openTrust(deps: Deps) {
     catchUp,
     /** Everything: events, cited files, times that are over, contradictions. */
     async refresh(ms = 5000): Promise<void> {
-      await catchUp();
+      if (!(await catchUp(ms))) return;
       await checkCited();
       const overdue = await subjectsOverdue(db.read, now().toISOString());
       if (overdue.length > 0) await db.write((tx) => queueTrust(tx, "overdue", overdue));
       await compare(ms);
-      await catchUp();
+      await catchUp(ms);
     },
     /** Forgets the states and computes them from the record again; decisions of people and what they saw are kept. */
     async rebuild(): Promise<void> {
@@ -456,14 +486,13 @@ export function openTrust(deps: Deps) {
       const found = await deps.subjectOf(name);
       if (!found.ok) return found;
       const subject = found.value;
-      await catchUp();
-      if (!(await findTrustSubject(db.read, subject))) {
-        await db.write((tx) => queueTrust(tx, "passage-wanted", [subject]));
-        await catchUp();
-      }
-      await checkCited("%", subject);
-      await catchUp();
+      // Reading notices an edit of the file.
       const text = await textOf(subject);
+      if (!(await findTrustSubject(db.read, subject)))
+        await db.write((tx) => queueTrust(tx, "passage-wanted", [subject]));
+      await catchUpPage(subject);
+      await checkCited("%", subject);
+      await catchUpPage(subject);
       const rows = new Map((await passagesOfSubject(db.read, subject)).map((row) => [row.hash, row]));
       const about = await this.about([subject]);
       const shown = passagesOf(text ?? "").flatMap(({ hash, line }) => {

@@ -17,6 +17,20 @@ export type TrustTicket = { ticket: number; kind: string; subject: string };
 export const nextTrustTickets = (query: Query, limit: number): Promise<TrustTicket[]> =>
   query.selectFrom("trust_queue").selectAll().orderBy("ticket").limit(limit).execute();
 
+export const ticketsOfSubject = (query: Query, subject: string): Promise<TrustTicket[]> =>
+  query.selectFrom("trust_queue").selectAll().where("subject", "=", subject).orderBy("ticket").execute();
+
+/** Tickets of tasks, runs, sources and topics, each of which may concern several pages. */
+export const ticketsOfOthers = (query: Query, limit: number): Promise<TrustTicket[]> =>
+  query
+    .selectFrom("trust_queue")
+    .selectAll()
+    .where("subject", "not like", "entry:%")
+    .where("subject", "not like", "page:%")
+    .orderBy("ticket")
+    .limit(limit)
+    .execute();
+
 export async function deleteTrustTickets(tx: Query, tickets: number[]): Promise<void> {
   for (const batch of batches(tickets, 500)) await tx.deleteFrom("trust_queue").where("ticket", "in", batch).execute();
 }
