@@ -416,7 +416,7 @@ describe.each(sampledEngines)("attempts on %s", (engine) => {
       description: "What may go.",
     };
     unwrap(await createSection.perform(app, section, agent("planner")));
-    unwrap(await app.runs.step(run, { type: "stop", reason: "the budget is used up" }, "crew"));
+    unwrap(await app.runs.step(run, { type: "stop", cause: "other", reason: "the budget is used up" }, "crew"));
     expect(await waiting()).toMatchObject({
       waiting: 3,
       proposals: [{ kind: "section", subject: "risks" }],

@@ -334,6 +334,7 @@ describe.each(sampledEngines)("a run on %s", (engine) => {
       state: "stopped",
       reason: expect.stringMatching(/^the budget of the run is 10000/),
     });
+    expect((await app.runs.find(run))?.stoppedBy).toBe("budget");
     expect(calls).toEqual([..."111111"].map(() => "1.1").concat([..."2222"].map(() => "1.2")));
     expect(await spentBy(app, run)).toBe(10_000);
     const first = await attemptsOf(app.db.read, { task: (await taskOf(app, run, "1.1")).task_id });

@@ -246,6 +246,25 @@ describe.each(engines)("questions of a plan on %s", (engine) => {
     expect(replayTasks(events).get(id)).toMatchObject({ state: "completed", result: { output: "Yes, on disk 7." } });
   });
 
+  test("O9: why a run is stopped is recorded: the words of a person's note do not make it a pause or a used-up budget", async () => {
+    const { app } = await workspace(engine);
+    const run = await newRun(app, asking());
+    const agents = playing({ worker: writes(), qc: passes });
+    await executed(app, run, agents);
+    const [gate] = await waiting(app);
+    const note = "Too dear for the budget of the run; paused by me.";
+    const input = { id: gate?.task ?? "", hash: gate?.hash ?? "", note };
+    unwrap(await operations.reject_task.perform(app, input, person()));
+    expect(await shown(app, run)).toMatchObject({ state: "stopped", stopped_by: "other" });
+    await executed(app, run, agents);
+    unwrap(await app.runs.step(run, { type: "start" }, "ada"));
+    expect(await shown(app, run)).toMatchObject({ state: "running", stopped_by: null });
+    unwrap(await operations.pause_run.perform(app, { id: run }, person()));
+    expect(await shown(app, run)).toMatchObject({ state: "stopped", stopped_by: "person" });
+    unwrap(await app.runs.step(run, { type: "stop", reason: "no room", cause: "budget" }, "crew"));
+    expect(await shown(app, run)).toMatchObject({ stopped_by: "budget" });
+  });
+
   test("O9, O18: a rejected question stops the run and is asked again, or fails its task and blocks what depends on it", async () => {
     const { app } = await workspace(engine);
     const agents = playing({ worker: writes(), qc: passes });

@@ -49,6 +49,7 @@ export async function simulationTemplate(folder: string): Promise<string> {
       plan_hash: null,
       budget_usd: null,
       reason: null,
+      stopped_by: null,
       carried_by: null,
       carrier_until: null,
     };

@@ -37,6 +37,7 @@ export interface RunRow {
   budget_tokens: number | null;
   budget_usd: number | null;
   reason: string | null;
+  stopped_by: "person" | "budget" | "other" | null;
   created_at: string;
   created_by: string;
   planned_at: string | null;

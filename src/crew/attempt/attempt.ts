@@ -2,6 +2,7 @@ import type { Problem } from "../../kernel/result.ts";
 import type { Attempt } from "../../store/queries/attempts.ts";
 import type { RunTask } from "../../store/queries/runs.ts";
 import { hashOf } from "../record/facts.ts";
+import type { Stop } from "../rules/run.ts";
 import type { Crew } from "./crew.ts";
 
 /**
@@ -25,7 +26,7 @@ export type StageResult =
   /** The provider of a model is out of service: the task was handed back, and the run goes on when it answers. */
   | { outcome: "waiting"; reason: string }
   /** The run cannot go on for this reason; the task was handed back if it was held. */
-  | { outcome: "stop"; reason: string };
+  | ({ outcome: "stop" } & Stop);
 
 export const done: StageResult = { outcome: "done" };
 export const lost: StageResult = { outcome: "lost" };
@@ -38,7 +39,11 @@ export const unreachable = ({ message }: Problem): StageResult => ({
 });
 export const held = (reason: string): StageResult => ({ outcome: "held", reason });
 export const waiting = (reason: string): StageResult => ({ outcome: "waiting", reason });
-export const stop = (reason: string): StageResult => ({ outcome: "stop", reason });
+export const stop = (reason: string, cause: Stop["cause"] = "other"): StageResult => ({
+  outcome: "stop",
+  reason,
+  cause,
+});
 
 export const aboutTask = ({ run_id, task_id, number }: RunTask, title: string) => ({
   run: run_id,

@@ -5,6 +5,7 @@ import { verdictsOf } from "../../store/queries/verdicts.ts";
 import { checkReady } from "../agent/ready.ts";
 import { keepCarrying, sharedRuns } from "../record/carrier.ts";
 import type { CrewPool, Outcome, Verification, VerifiedTask } from "../record/run-host.ts";
+import type { Stop } from "../rules/run.ts";
 import type { Crew } from "./crew.ts";
 import { finishShared, personReason } from "./execute.ts";
 import { openStagePool, recheckMs } from "./stage-pool.ts";
@@ -14,9 +15,9 @@ type Options = { by: string; signal: AbortSignal };
 /** Stops the run of a task; the pool continues with other runs. */
 const stopRunOf =
   ({ app }: Crew, by: string) =>
-  async ({ reason, task }: { reason: string; task: string }): Promise<void> => {
+  async ({ reason, cause, task }: Stop & { task: string }): Promise<void> => {
     const run = (await app.tasks.find(task))?.run;
-    if (run) await app.runs.step(run, { type: "stop", reason }, by);
+    if (run) await app.runs.step(run, { type: "stop", reason, cause }, by);
   };
 
 /** Workers without verifiers: they do what is ready, in every run that has been started. */
@@ -98,7 +99,7 @@ export async function verifyCompleted(
       if (!stages.areRunning() && (signal.aborted || (await isOver()))) break;
       const stuck = run === undefined || stages.areRunning() ? undefined : await personReason(app, run);
       if (run !== undefined && stuck !== undefined) {
-        await app.runs.step(run, { type: "stop", reason: stuck }, by);
+        await app.runs.step(run, { type: "stop", reason: stuck, cause: "other" }, by);
         break;
       }
       await changes.after(seen, recheckMs, signal.aborted ? undefined : signal);

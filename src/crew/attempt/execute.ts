@@ -36,7 +36,7 @@ import { recordWorkspace } from "../record/workspace-record.ts";
 import { reportOf } from "../report/report.ts";
 import { acceptedBranch } from "../rules/branches.ts";
 import { changeText } from "../rules/plan-change.ts";
-import type { Run } from "../rules/run.ts";
+import type { Run, Stop } from "../rules/run.ts";
 import { currentBudget } from "../rules/run-budget.ts";
 import { answerQuestions } from "./answer-questions.ts";
 import type { Crew } from "./crew.ts";
@@ -75,10 +75,12 @@ export async function carryRun(crew: Crew, run: string, options: Options, kind: 
   const isOver = async () => (await isRunOver(app, run)) || lease.lost.aborted;
   try {
     const prepared = await installFirst(crew, run, options.signal);
-    if (!prepared.ok)
-      return await finish(crew, run, options.signal.aborted ? undefined : prepared.problem.message, ending);
+    if (!prepared.ok) {
+      const failed: Stop = { reason: prepared.problem.message, cause: "other" };
+      return await finish(crew, run, options.signal.aborted ? undefined : failed, ending);
+    }
     const answering = answerQuestions(crew, run, AbortSignal.any([options.signal, lease.lost]));
-    let stopped: string | undefined;
+    let stopped: Stop | undefined;
     try {
       do stopped = await runStages(crew, run, { ...options, lost: lease.lost }, isOver);
       while (
@@ -231,17 +233,17 @@ export async function joinRuns(crew: Crew, run: string | undefined, options: Opt
   const left = new Map<string, number>();
   let hasFailed = true;
   try {
-    const reason = await runStages(
+    const stopped = await runStages(
       crew,
       run,
       {
         ...options,
         serving: true,
         skips: () => [...left].flatMap(([of, end]) => (performance.now() < end ? [of] : [])),
-        async onStop({ reason: why, task }) {
+        async onStop({ reason: why, cause, task }) {
           const of = (await app.tasks.find(task))?.run;
           if (!of) return false;
-          if (carrying.has(of)) await app.runs.step(of, { type: "stop", reason: why }, options.by);
+          if (carrying.has(of)) await app.runs.step(of, { type: "stop", reason: why, cause }, options.by);
           else {
             left.set(of, performance.now() + leaveMs);
             app.log.warn({ run: of, reason: why }, "run-left-to-others");
@@ -256,7 +258,7 @@ export async function joinRuns(crew: Crew, run: string | undefined, options: Opt
       async () => run !== undefined && (await isRunOver(app, run)),
     );
     hasFailed = false;
-    return reason === undefined || run === undefined ? ok(true) : refuse("refused", reason);
+    return stopped === undefined || run === undefined ? ok(true) : refuse("refused", stopped.reason);
   } finally {
     await carrying.end({ now: hasFailed });
   }
@@ -358,7 +360,7 @@ type Ending = Pick<Options, "signal" | "by"> & {
 async function finish(
   crew: Crew,
   run: string,
-  stopped: string | undefined,
+  stopped: Stop | undefined,
   { signal, by, isLost = () => false, handOver }: Ending,
 ): Promise<Result<Outcome>> {
   const { app } = crew;
@@ -372,8 +374,8 @@ async function finish(
   } else if (now?.state === "running" && handOver && signal.aborted && stopped === undefined) {
     await handOver();
   } else if (now?.state === "running") {
-    const reason = stopped ?? (signal.aborted ? "the run was stopped" : "no task can be started");
-    await app.runs.step(run, { type: "stop", reason }, by);
+    const reason = signal.aborted ? "the run was stopped" : "no task can be started";
+    await app.runs.step(run, { type: "stop", ...(stopped ?? { reason, cause: "other" }) }, by);
   }
   const report = await reportOf(app, run);
   if (report.ok) await app.runs.putReport(run, report.value);
@@ -394,25 +396,25 @@ type Stopping = {
   /** Runs that this process leaves to others. */
   skips?: () => readonly string[];
   /** True if the pool continues with other runs. */
-  onStop?(stopped: { reason: string; task: string }): Promise<boolean>;
+  onStop?(stopped: Stop & { task: string }): Promise<boolean>;
   onEnd?(task: string): Promise<void>;
 };
 
 /**
  * Runs the stages of one run, or of all runs, on a pool of workers until nothing is left to do. Returns
- * the reason if it stopped before that.
+ * why, if it stopped before that.
  */
 async function runStages(
   crew: Crew,
   run: string | undefined,
   { workers, signal, serving = false, lost, skips, onStop: stopOther, onEnd }: Options & Stopping,
   isOver: () => Promise<boolean>,
-): Promise<string | undefined> {
+): Promise<Stop | undefined> {
   const { app } = crew;
   const abort = new AbortController();
   const all = AbortSignal.any([signal, abort.signal]);
   const times = workerTimes(app, run, processName(), workers);
-  let reason: string | undefined;
+  let stopped: Stop | undefined;
   const { pool, changes, ...stages } = await openStagePool(crew, {
     run,
     stages: "all",
@@ -420,9 +422,9 @@ async function runStages(
     ...(skips ? { skips } : {}),
     ...(onEnd ? { onEnd } : {}),
     carries: stopOther === undefined,
-    async onStop({ reason: why, task, failed }) {
-      if (await stopOther?.({ reason: why, task })) return;
-      reason ??= why;
+    async onStop({ reason, cause, task, failed }) {
+      if (await stopOther?.({ reason, cause, task })) return;
+      stopped ??= { reason, cause };
       stages.finishRunning();
       if (failed) abort.abort();
     },
@@ -433,11 +435,11 @@ async function runStages(
       const seen = changes.count();
       if (run !== undefined && (await stateOfRun(app.db.read, run)) === "cancelled") abort.abort();
       if (lost?.aborted) stages.finishRunning();
-      if (!stages.areRunning() && (all.aborted || reason !== undefined || (await isOver()))) return reason;
+      if (!stages.areRunning() && (all.aborted || stopped !== undefined || (await isOver()))) return stopped;
       // A server waits for the person; a command ends and says what for.
       if (run !== undefined && !serving && !stages.areRunning()) {
         const waiting = await personReason(app, run);
-        if (waiting !== undefined) return waiting;
+        if (waiting !== undefined) return { reason: waiting, cause: "other" };
       }
       await changes.after(seen, recheckMs, all.aborted ? undefined : all);
     }

@@ -4,7 +4,7 @@ import { storageProblem } from "../../kernel/storage-problem.ts";
 import { betweenStages, heldIn, runningRuns, type StageState, stateOfRun } from "../../store/queries/crew-queue.ts";
 import { type Changes, watchChanges } from "../../store/wait-for-change.ts";
 import { type JobResult, jobPool } from "../../tasks/job-pool.ts";
-import type { RunStep } from "../rules/run.ts";
+import type { RunStep, Stop } from "../rules/run.ts";
 import type { StageResult } from "./attempt.ts";
 import { conclude } from "./conclude.ts";
 import type { Crew } from "./crew.ts";
@@ -30,7 +30,7 @@ type Options = {
   stages: Stages;
   signal: AbortSignal;
   /** A run cannot go on. `failed`: because a stage threw an error. */
-  onStop(stopped: { reason: string; task: string; failed: boolean }): void | Promise<void>;
+  onStop(stopped: Stop & { task: string; failed: boolean }): void | Promise<void>;
   /** Runs whose stages are left to other processes. */
   skips?: () => readonly string[];
   /** True if this process carries the run, and so says of it what it waits for. */
@@ -75,7 +75,7 @@ export async function openStagePool(
       // The claim expires, and the stage is run again once the database answers.
       if (storageProblem(error)?.details?.reason === "unavailable") return;
       const reason = `a stage failed: ${error instanceof Error ? error.message : String(error)}`;
-      await onStop({ reason, task, failed: true });
+      await onStop({ reason, cause: "other", task, failed: true });
     },
   });
 
@@ -85,7 +85,10 @@ export async function openStagePool(
       // A merge waits for others and for checks; meanwhile another worker may start an agent.
       if (stage.isMerge) freeWorker();
       result = await stage.run();
-      if (result.outcome === "stop") await onStop({ reason: result.reason, task: stage.task, failed: false });
+      if (result.outcome === "stop") {
+        const { reason, cause } = result;
+        await onStop({ reason, cause, task: stage.task, failed: false });
+      }
       await notice(stage, result);
       await onEnd?.(stage.task);
       return jobResults[result.outcome];
@@ -103,7 +106,7 @@ export async function openStagePool(
     else if (of && result.outcome === "done") await lacks(of, undefined);
     if (result.outcome !== "waiting") return;
     if (outage.begins(changes.wake)) await step(task, { type: "wait", reason: result.reason });
-    else await onStop({ reason: result.reason, task, failed: false });
+    else await onStop({ reason: result.reason, cause: "other", task, failed: false });
   }
 
   async function step(task: string, wanted: RunStep): Promise<void> {

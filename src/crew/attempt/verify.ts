@@ -12,6 +12,7 @@ import type { Fence } from "../record/facts.ts";
 import { contextFor } from "../record/task-context.ts";
 import { boundsFor } from "../rules/breakers.ts";
 import type { Criterion } from "../rules/plan.ts";
+import type { Stop } from "../rules/run.ts";
 import { noFilesChanged, noneAsked, type Said, type SystemFail, verifierSaysFail } from "../rules/verdict.ts";
 import {
   aboutTask,
@@ -143,9 +144,9 @@ async function askVerifier(
 ): Promise<{ stage: StageResult } | { verdict: Verdict | undefined; ended: string }> {
   const { app } = crew;
   const id = detail.task_id;
-  const stopRun = async (reason: string): Promise<{ stage: StageResult }> => {
+  const stopRun = async (reason: string, cause?: Stop["cause"]): Promise<{ stage: StageResult }> => {
     await giveBack(crew, fence, verifier, lease);
-    return { stage: stop(reason) };
+    return { stage: stop(reason, cause) };
   };
   const diff = attempt.commit_id === null ? undefined : diffOf(crew, detail.run_id, attempt.commit_id);
   const context = await contextFor(app, id, "qc", await diff?.(undefined));
@@ -185,7 +186,7 @@ async function askVerifier(
     if (verdict?.voided_at === null) return { verdict, ended: "" };
     if (lease.lost() || outer.aborted) return { stage: await giveBack(crew, fence, verifier, lease) };
     const { outOfBudget, result, tools } = ran.value;
-    if (outOfBudget?.details?.budget === "run") return stopRun(outOfBudget.message);
+    if (outOfBudget?.details?.budget === "run") return stopRun(outOfBudget.message, "budget");
     if (result.ended === "spawn-error") return stopRun(result.error ?? "the verifier could not be started");
     if (result.ended === "outage") {
       const reason = result.error ?? "the provider of the verifier's model does not answer";

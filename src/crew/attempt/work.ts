@@ -15,6 +15,7 @@ import { takeSteering } from "../record/steering-messages.ts";
 import { contextFor } from "../record/task-context.ts";
 import { attemptBranch } from "../rules/branches.ts";
 import { boundsFor } from "../rules/breakers.ts";
+import type { Stop } from "../rules/run.ts";
 import {
   aboutTask,
   commitMessage,
@@ -75,9 +76,9 @@ export async function work(crew: Crew, claim: Claim, worker: string, outer: Abor
     await app.tasks.release(task.id, worker, claim);
     crew.tell({ kind: "released", ...about, attempt, reason });
   };
-  const stopRun = async (reason: string): Promise<StageResult> => {
+  const stopRun = async (reason: string, cause?: Stop["cause"]): Promise<StageResult> => {
     await release(reason);
-    return stop(reason);
+    return stop(reason, cause);
   };
   const branch = attemptBranch(detail.run_id, detail.number, attempt, epoch);
   let prepared: Installation | undefined;
@@ -131,7 +132,7 @@ export async function work(crew: Crew, claim: Claim, worker: string, outer: Abor
       await release(stoppedRun);
       return released(stoppedRun);
     }
-    if (outOfBudget?.details?.budget === "run") return stopRun(outOfBudget.message);
+    if (outOfBudget?.details?.budget === "run") return stopRun(outOfBudget.message, "budget");
     if (result.ended === "spawn-error") return stopRun(result.error ?? "the worker could not be started");
     if (result.ended === "outage" && !tools.isDone?.()) {
       const reason = result.error ?? "the provider of the worker's model does not answer";

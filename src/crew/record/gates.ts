@@ -107,5 +107,11 @@ async function answer(app: CrewApp, tx: Query, gate: WaitingGate, actor: string)
   const released = await move({ type: "release", reason });
   const state = (await findRun(tx, run_id))?.state;
   if (!released.ok || (state !== "running" && state !== "stopped")) return released;
-  return app.runs.stepWithin(tx, run_id, { type: "stop", reason: `task ${gate.number}: ${reason}` }, actor, {});
+  return app.runs.stepWithin(
+    tx,
+    run_id,
+    { type: "stop", reason: `task ${gate.number}: ${reason}`, cause: "other" },
+    actor,
+    {},
+  );
 }

@@ -61,6 +61,7 @@ export function runStore(deps: CrewDeps) {
       budget_tokens: null,
       budget_usd: null,
       reason: null,
+      stopped_by: null,
       created_at: at,
       created_by: by,
       planned_at: null,

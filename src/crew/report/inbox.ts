@@ -20,7 +20,6 @@ import { stateShape } from "../../trust/shown.ts";
 import { whyStalled } from "../record/carrier.ts";
 import type { CrewApp } from "../record/crew-app.ts";
 import { openChanges } from "../record/plan-changes.ts";
-import { stopCause } from "../rules/run.ts";
 import { isForPerson } from "./for-you.ts";
 import { gateLine, shownGate } from "./gates.ts";
 import { heldFiles, shownFiles } from "./held-files.ts";
@@ -146,7 +145,7 @@ export const inbox = operation({
       reason: run.reason,
       stalled: isStalled,
       waiting_since: questions[0]?.at ?? run.ended_at ?? changedAt.get(run.id) ?? run.created_at,
-      stopped_by: stopCause(run),
+      stopped_by: run.stopped_by,
       questions,
       budget: { tokens: run.budget_tokens, usd: run.budget_usd },
     }));

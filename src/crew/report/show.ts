@@ -13,7 +13,7 @@ import type { CrewApp } from "../record/crew-app.ts";
 import { known } from "../record/facts.ts";
 import { currentChange } from "../record/plan-changes.ts";
 import { readDraft } from "../record/plan-draft.ts";
-import { stopCause, stopCauses } from "../rules/run.ts";
+import { stopCauses } from "../rules/run.ts";
 
 const state = z.enum(["planning", "planned", "running", "stopped", "completed", "failed", "cancelled"]);
 
@@ -135,7 +135,7 @@ export const runDetails = {
     const { state, title, createdAt, createdBy, endedAt, request, brief, reason, startedAt } = run;
     return ok({
       ...snakeKeys({ id, state, title, createdAt, createdBy, endedAt, request, brief, reason, startedAt }),
-      stopped_by: stopCause(run),
+      stopped_by: run.stoppedBy,
       chain: app.runs.chainPath(id),
       budget: { tokens: run.budgetTokens, usd: run.budgetUsd },
       tasks: tasks.map(({ number, task, gate, on_reject, deliverable }) => ({

@@ -16,11 +16,17 @@ import { type Plan, plan as planSchema } from "./plan.ts";
  */
 export type RunState = RunRow["state"];
 
+export const stopCauses = ["person", "budget", "other"] as const;
+export type StopCause = (typeof stopCauses)[number];
+
+/** Why a run stops. After `budget` it can only continue with a larger one. */
+export type Stop = { reason: string; cause: Exclude<StopCause, "person"> };
+
 export type RunStep =
   | { type: "plan" }
   | { type: "reopen" }
   | { type: "start" }
-  | { type: "stop"; reason: string }
+  | ({ type: "stop" } & Stop)
   /** A person stops it: agents end their stage, and nothing new starts in any process. */
   | { type: "pause"; reason: string }
   /** The run goes on by itself once what it waits for is there, such as the provider of a model. */
@@ -56,6 +62,8 @@ export type Run = {
   budgetTokens: number | null;
   budgetUsd: number | null;
   reason: string | null;
+  /** Null unless it is stopped. */
+  stoppedBy: StopCause | null;
   createdAt: string;
   createdBy: string;
   plannedAt: string | null;
@@ -94,6 +102,16 @@ export function runTransition(
     return refuse("conflict", `run ${run.id} is ${run.state} and cannot be ${participles[step.type]}`, {
       state: run.state,
     });
+  const change = changeBy(run, step, next, at);
+  return change.ok ? ok({ stopped_by: null, ...change.value }) : change;
+}
+
+function changeBy(
+  run: Pick<RunRow, "id" | "plan" | "started_at">,
+  step: RunStep,
+  next: RunState,
+  at: string,
+): Result<Partial<RunRow>> {
   switch (step.type) {
     case "plan":
       return ok({ state: next, planned_at: at });
@@ -110,7 +128,9 @@ export function runTransition(
         reason: step.failed > 0 ? lost(step.failed) : null,
       });
     case "stop":
+      return ok({ state: next, reason: step.reason, stopped_by: step.cause });
     case "pause":
+      return ok({ state: next, reason: step.reason, stopped_by: "person" });
     case "wait":
       return ok({ state: next, reason: step.reason });
     case "proceed":
@@ -122,25 +142,10 @@ export function runTransition(
 
 /** The reason of a run that a person paused. */
 export const pauseReason = (by: string, why: string | undefined) =>
-  `${pausedBy}${by}${why === undefined ? "" : `: ${why}`}`;
+  `paused by ${by}${why === undefined ? "" : `: ${why}`}`;
 
 /** True if a person paused it: nothing else keeps it from going on. */
-export const isPaused = ({ state, reason }: Pick<Run, "state" | "reason">) =>
-  state === "stopped" && (reason?.startsWith(pausedBy) ?? false);
-
-const pausedBy = "paused by ";
-
-/** The words with which a call is refused that the budget of its run has no room for (agent/budget.ts). */
-export const runBudget = "the budget of the run";
-
-export const stopCauses = ["person", "budget", "other"] as const;
-
-/** Why a run is stopped; null if it is not. After `budget` it can only continue with a larger one. */
-export function stopCause(run: Pick<Run, "state" | "reason">): (typeof stopCauses)[number] | null {
-  if (run.state !== "stopped") return null;
-  if (isPaused(run)) return "person";
-  return run.reason?.includes(runBudget) ? "budget" : "other";
-}
+export const isPaused = ({ stoppedBy }: Pick<Run, "stoppedBy">) => stoppedBy === "person";
 
 const lost = (count: number) => (count === 1 ? "one task was not accepted" : `${count} tasks were not accepted`);
 
@@ -155,6 +160,7 @@ export const runFrom = (row: RunRow): Run => ({
   budgetTokens: row.budget_tokens,
   budgetUsd: row.budget_usd,
   reason: row.reason,
+  stoppedBy: row.stopped_by,
   createdAt: row.created_at,
   createdBy: row.created_by,
   plannedAt: row.planned_at,
