@@ -167,7 +167,7 @@ export async function removeTrust(tx: Query, subject: string): Promise<void> {
 
 export type PassageState = Pick<PassageTrustRow, "subject" | "hash" | "state" | "causes" | "stale_after">;
 
-/** The states of passages by their hash, on any page, and whether events wait to be looked at. */
+/** The states of passages by their hash, on any page, without unverified ones, and whether events wait to be looked at. */
 export async function statesByHash(
   db: Pick<Database, "engine" | "read">,
   hashes: readonly string[],
@@ -181,7 +181,7 @@ export async function statesByHash(
 const selectStates = onEach<{ hashes: List }, { hash: string | null } & Omit<PassageState, "hash">>(
   (engine, slot) => sql`
     SELECT subject, hash, state, causes, stale_after FROM passage_trust
-    WHERE hash ${among[engine](slot("hashes") as never)} AND gone = 0
+    WHERE hash ${among[engine](slot("hashes") as never)} AND gone = 0 AND state <> 'unverified'
     UNION ALL
     SELECT * FROM (SELECT '', NULL, '', '', NULL FROM trust_queue LIMIT 1) AS waiting`,
 );
