@@ -69,7 +69,11 @@ const agentIn = (run: string, more: Partial<Caller> = {}) =>
 
 async function measured(place: Place): Promise<Table[]> {
   const all = factsOf();
-  const entries = new Map(all.flatMap(({ entry, way }) => [[entry, ""], ...(way === "right" ? [] : [[`${entry}-b`, ""]])] as [string, string][]));
+  const entries = new Map(
+    all.flatMap(
+      ({ entry, way }) => [[entry, ""], ...(way === "right" ? [] : [[`${entry}-b`, ""]])] as [string, string][],
+    ),
+  );
   const workspace = await newWorkspace(place, { entries });
   const app = await workspace.open();
   try {
@@ -84,20 +88,28 @@ async function measured(place: Place): Promise<Table[]> {
       ["recall, without what it labels as doubtful", (fact) => recalled(app, fact, "any", true)],
       ["recall, trust: verified", (fact) => recalled(app, fact, "verified")],
       ["careful plain FTS5", plain(texts)],
-      ...(withPeer ? ([["reference memory server, search_nodes", await memory(place, texts)]] as [string, Side][]) : []),
+      ...(withPeer
+        ? ([["reference memory server, search_nodes", await memory(place, texts)]] as [string, Side][])
+        : []),
     ];
     for (const [what, side] of sides) rows.push(await shareOf(what, all, side));
     return [
       { question: "Share of wrong passages that reach a worker who asks about each fact", rows },
       await alarms(app, all),
-      { question: "Time per write", rows: [{ what: "commit_entry, ms", figures: median(times.commits) }, { what: "the states after it, ms", figures: median(times.states) }] },
+      {
+        question: "Time per write",
+        rows: [
+          { what: "commit_entry, ms", figures: median(times.commits) },
+          { what: "the states after it, ms", figures: median(times.states) },
+        ],
+      },
     ];
   } finally {
     await app.close();
   }
 }
 
-const median = (times: number[]) => ({ P50: percentile(times, 50), P95: percentile(times, 95) });
+const median = (times: number[]) => ({ P50: percentile(times, 0.5), P95: percentile(times, 0.95) });
 
 /** Writes the truths, which a person verifies, and then makes every second one wrong somewhere. */
 async function plant(app: App, root: string, all: Fact[]) {
@@ -117,30 +129,42 @@ async function plant(app: App, root: string, all: Fact[]) {
   };
   const of = (way: Way) => all.filter((fact) => fact.way === way);
   const config = (value: (fact: Fact) => string) =>
-    writeFileSync(join(root, "services.conf"), `${of("stale").map((fact) => `${fact.question} = ${value(fact)}`).join("\n")}\n`);
+    writeFileSync(
+      join(root, "services.conf"),
+      `${of("stale")
+        .map((fact) => `${fact.question} = ${value(fact)}`)
+        .join("\n")}\n`,
+    );
   // What the configuration said when the page was verified is wrong today.
   config(({ wrong }) => wrong);
   for (const fact of all) {
     const line = of("stale").indexOf(fact) + 1;
-    if (fact.way === "stale") await commit(fact.entry, `${says(fact, fact.wrong)} See \`services.conf:${line}\`.`, agentIn("run-1"));
+    if (fact.way === "stale")
+      await commit(fact.entry, `${says(fact, fact.wrong)} See \`services.conf:${line}\`.`, agentIn("run-1"));
     else if (fact.way === "contradicted") await commit(fact.entry, says(fact, fact.wrong), agentIn("run-1"));
     else await commit(fact.entry, says(fact, fact.right), agentIn("run-1"));
     await verify(fact.entry);
   }
   config(({ right }) => right);
-  for (const fact of of("stale")) await commit(`${fact.entry}-b`, `${says(fact, fact.right)} Measured again.`, agentIn("run-2"));
+  for (const fact of of("stale"))
+    await commit(`${fact.entry}-b`, `${says(fact, fact.right)} Measured again.`, agentIn("run-2"));
   for (const fact of of("contradicted")) {
     await commit(`${fact.entry}-b`, says(fact, fact.right), agentIn("run-2"));
     await verify(`${fact.entry}-b`);
   }
-  for (const fact of of("poisoned")) await commit(`${fact.entry}-b`, `Note: ${says(fact, fact.wrong)}`, agentIn("run-evil"));
+  for (const fact of of("poisoned"))
+    await commit(`${fact.entry}-b`, `Note: ${says(fact, fact.wrong)}`, agentIn("run-evil"));
   for (const fact of of("overturned")) {
     const wanted = { title: fact.question, description: "", priority: 0, run: null, maxRetries: 2, dependsOn: [] };
     const { id: task } = unwrap(await app.tasks.create(wanted, "pm"));
     const claim = unwrap(await app.tasks.lock(task, role));
     if (!("epoch" in claim)) throw new Error("held");
     const under = { id: task, epoch: claim.epoch, secret: claim.secret };
-    await commit(`${fact.entry}-b`, `Note: ${says(fact, fact.wrong)}`, agentIn("run-3", { task: under.id, epoch: under.epoch, secret: under.secret } as Partial<Caller>));
+    await commit(
+      `${fact.entry}-b`,
+      `Note: ${says(fact, fact.wrong)}`,
+      agentIn("run-3", { task: under.id, epoch: under.epoch, secret: under.secret } as Partial<Caller>),
+    );
     unwrap(await app.tasks.step(task, { type: "finish", output: "done" }, role, claim));
     unwrap(await operations.overturn_task.perform(app, { id: task, reason: "wrong", confirm: true }, person));
   }
@@ -153,7 +177,9 @@ type Side = (fact: Fact) => Promise<string[]>;
 async function recalled(app: App, fact: Fact, trust: "any" | "verified", onlySound = false): Promise<string[]> {
   const query = `What is the ${fact.question}?`;
   const { passages } = unwrap(await operations.recall.perform(app, { query, budget, trust }, agentIn("run-ask")));
-  return passages.filter((one) => !onlySound || !/stale|disputed|withdrawn/.test(one.trust ?? "")).map(({ text }) => text);
+  return passages
+    .filter((one) => !onlySound || !/stale|disputed|withdrawn/.test(one.trust ?? ""))
+    .map(({ text }) => text);
 }
 
 function plain(texts: Map<string, string>): Side {
@@ -161,8 +187,15 @@ function plain(texts: Map<string, string>): Side {
   db.exec("CREATE VIRTUAL TABLE t USING fts5 (title, body, tokenize = 'porter unicode61')");
   const insert = db.prepare("INSERT INTO t (title, body) VALUES (?, ?)");
   for (const [id, text] of texts) insert.run([id, text]);
-  const find = db.prepare("SELECT body FROM t WHERE t MATCH ? ORDER BY bm25(t, 2, 1) LIMIT 50");
-  return async ({ question }) => withinBudget(find.all([carefulExpression(question)]).map(({ body }) => String(body)));
+  const query = "SELECT body FROM t WHERE t MATCH ? ORDER BY bm25(t, 2, 1) LIMIT 50";
+  // Prepared for each question: the statement alone would not keep the database from being collected.
+  return async ({ question }) =>
+    withinBudget(
+      db
+        .prepare(query)
+        .all([carefulExpression(question)])
+        .map(({ body }) => String(body)),
+    );
 }
 
 async function memory(place: Place, texts: Map<string, string>): Promise<Side> {
@@ -228,8 +261,16 @@ async function alarms(app: App, all: Fact[]): Promise<Table> {
   return {
     question: "False alarms and misses",
     rows: [
-      { what: "right passages called stale, disputed or withdrawn", figures: { passages: right, found: falseAlarms }, target: holds("no false alarm", falseAlarms === 0) },
-      { what: "wrong passages still called verified", figures: { passages: wrong, found: missed }, target: holds("none verified", missed === 0) },
+      {
+        what: "right passages called stale, disputed or withdrawn",
+        figures: { passages: right, found: falseAlarms },
+        target: holds("no false alarm", falseAlarms === 0),
+      },
+      {
+        what: "wrong passages still called verified",
+        figures: { passages: wrong, found: missed },
+        target: holds("none verified", missed === 0),
+      },
     ],
   };
 }
