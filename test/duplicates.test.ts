@@ -22,7 +22,7 @@ async function book(engine: (typeof engines)[number]): Promise<TestWorkspace> {
   return made;
 }
 
-describe.each(engines)("K10: duplicates in the book (%s)", (engine) => {
+describe.each(engines)("K10: duplicates in the wiki (%s)", (engine) => {
   test("K10: near-duplicates and contradictions of different pages are listed, and merged as a proposal for a person", async () => {
     const { app } = await book(engine);
     const { groups, complete } = unwrap(await operations.list_duplicates.perform(app, {}, person("reader")));

@@ -52,7 +52,7 @@ const merge = async (app: App, id: string, more: object = {}) =>
 const filesAt = (git: (...args: string[]) => string, commit: string) =>
   git("ls-tree", "-r", commit, "--", "src", "out", "crlf.txt", "gone.txt");
 
-describe.each(engines)("T2: a run that is taken back (%s)", (engine) => {
+describe.each(engines)("T2: a run that is reverted (%s)", (engine) => {
   test("T2: loses its accepted files by a commit on its branch and on the person's, and its tasks are overturned", async () => {
     const { app, root, git, run } = await accepted(engine);
     const before = filesAt(git, "HEAD");
@@ -98,7 +98,7 @@ describe.each(engines)("T2: a run that is taken back (%s)", (engine) => {
     expect(git("rev-parse", "HEAD")).toBe(commit);
   });
 
-  test("T2: can be done again afterwards, merged again, and taken back again", async () => {
+  test("T2: can be done again afterwards, merged again, and reverted again", async () => {
     const { app, git, run } = await accepted(engine);
     const before = filesAt(git, "HEAD");
     await merge(app, run);
@@ -119,7 +119,7 @@ describe.each(engines)("T2: a run that is taken back (%s)", (engine) => {
   });
 });
 
-describe("T2: the files of a run that is taken back", () => {
+describe("T2: the files of a run that is reverted", () => {
   test.each([
     ["a squash", "squash"],
     ["a squash, after the branch of the run was deleted and its commits are gone", "pruned"],
@@ -199,7 +199,7 @@ describe("T2: the files of a run that is taken back", () => {
     expect(done.tasks).toHaveLength(3);
   });
 
-  test("are not taken back while uncommitted changes are in the way; nothing else is then", async () => {
+  test("are not reverted while uncommitted changes are in the way; nothing else is then", async () => {
     const { app, root, git, run } = await accepted();
     await merge(app, run);
     writeFileSync(join(root, "src/list.txt"), "mine\n");

@@ -49,10 +49,10 @@ export type PlannedFiles = FilesTakenBack & {
   how: How;
   /** Of the branches of people. */
   reverts: FileRevert[];
-  /** Branches of people that have nothing left to take back. */
+  /** Branches of people that have nothing left to revert. */
   settled: string[];
   run: Pick<RunRow, "id" | "title"> | undefined;
-  /** Why nothing can be taken back now, such as uncommitted changes. */
+  /** Why nothing can be reverted now, such as uncommitted changes. */
   inTheWay: Refusal | undefined;
 };
 

@@ -34,7 +34,7 @@ type Taken = z.infer<typeof taken>;
 export const revertRun = operation({
   name: "revert_run",
   summary:
-    "Take back a run: entries, graph, handoffs, accepted tasks and files. Of a task or role: what it wrote to the entries and the graph.",
+    "Revert a run: entries, graph, handoffs, accepted tasks and files. Of a task or role: what it wrote to the entries and the graph.",
   effect: "destroys",
   touches: ["run", "task", "attempt", "page", "entry", "node"],
   callers: collaborators,
@@ -106,13 +106,13 @@ type Rest = {
   what: string;
   person: Person;
   confirm: boolean;
-  /** Of a whole run: its tasks and files are taken back too. */
+  /** Of a whole run: its tasks and files are reverted too. */
   run: string | undefined;
   files: FilesTakenBack;
   entries: EntryChange[];
 };
 
-/** What one transaction takes back: graph, handoffs, tasks and the accepted branch; the event tells of everything. */
+/** What one transaction reverts: graph, handoffs, tasks and the accepted branch; the event tells of everything. */
 async function takeBack(app: CrewApp, { wanted, what, person, confirm, run, files, entries }: Rest) {
   let done: Awaited<ReturnType<typeof revertGraph>> & { handoffs: number; tasks: Taken[]; dependents: Open[] } = {
     ...{ removed: [], restored: [], needsPerson: [], handoffs: 0, tasks: [], dependents: [] },

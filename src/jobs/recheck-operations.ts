@@ -29,7 +29,7 @@ const mostLines = 400;
 
 export const recheckPassage = operation({
   name: "recheck_passage",
-  summary: "Start an agent that checks a passage against what it cites, the repository and the rest of the book.",
+  summary: "Start an agent that checks a passage against what it cites, the repository and the rest of the wiki.",
   effect: "writes",
   touches: ["job"],
   callers: collaborators,

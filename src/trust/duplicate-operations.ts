@@ -13,7 +13,7 @@ const mostShown = 20;
 
 export const listDuplicates = operation({
   name: "list_duplicates",
-  summary: "Find passages of the book that say nearly the same, or the same with other values.",
+  summary: "Find passages of the wiki that say nearly the same, or the same with other values.",
   guidance:
     "merge_passages proposes to keep one of them. It compares for `seconds` at most; `complete` says whether that was enough.",
   effect: "reads",

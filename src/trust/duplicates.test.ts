@@ -42,7 +42,7 @@ test("K10: near-duplicates and contradictions are found, and passages about othe
   expect(groups).toHaveLength(3);
 });
 
-test("K10: 30,000 passages are compared within the time limit, planted pairs are found, and a limit is said", async () => {
+test("K10: 30,000 passages are compared within the time limit, planted pairs are found, and the answer says when time is over", async () => {
   const next = random(7);
   const passages = Array.from({ length: 30_000 }, (_, n) => ({ id: `p${n}`, text: sentence(next, 12 + next(20)) }));
   const planted = Array.from({ length: 50 }, (_, n) => {

@@ -2,7 +2,7 @@ import { openTurns } from "../kernel/turns.ts";
 import { contradiction } from "./contradiction.ts";
 import { plainText, withoutLogPrefix } from "./passages.ts";
 
-/** A passage of the book. `id` is unique in it. */
+/** A passage of the wiki. `id` is unique in it. */
 export type Candidate = { id: string; text: string };
 /** Passages that say nearly the same, or the same with other values; the most typical one first. */
 export type Group = { kind: "same" | "contradicting"; ids: string[]; similarity: number };

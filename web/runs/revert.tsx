@@ -10,7 +10,7 @@ type Change = Output<"revert_run">;
 
 type How = "commit" | "branch" | "keep";
 
-/** Shows everything that a run left behind and what depends on it, and takes it back once the person typed the word. */
+/** Shows everything that a run left behind and what depends on it, and reverts it once the person typed the word. */
 export function RevertDialog({ run, onClose }: { run: string; onClose(): void }) {
   const [files, setFiles] = useState<How>("commit");
   return (

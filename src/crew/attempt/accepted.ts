@@ -184,7 +184,7 @@ export function acceptedWork({ git, packs, author }: Deps) {
   }
 
   /**
-   * Takes the run's work back with a commit on its branch, in the transaction in which `decide` takes back the rest.
+   * Takes the run's work back with a commit on its branch, in the transaction in which `decide` reverts the rest.
    * Returns the commit.
    */
   async function revert(

@@ -78,7 +78,7 @@ export async function planPersonsRevert(git: Git, run: string, branch: string): 
   return isMerged && isReverted ? ok({ ...planned.value, parents: [...parents, accepted] }) : planned;
 }
 
-/** What is on a branch and not taken back yet, newest first. */
+/** What is on a branch and not reverted yet, newest first. */
 async function stretchesOn(
   git: Git,
   run: string,
@@ -219,7 +219,7 @@ const revertsOf = (run: string) => ["--all-match", `--grep=^${revertedTrailer}: 
 export const lastRevert = (git: Git, run: string, branch: string): Promise<string | undefined> =>
   git.lastCommit("--first-parent", ...revertsOf(run), `refs/heads/${branch}`, "--");
 
-/** Of work that the tip has taken back and the commit has not: the commit whose files were restored. */
+/** Of work that the tip has reverted and the commit has not: the commit whose files were restored. */
 export const restoredSince = async (git: Git, run: string, tip: string, commit: string): Promise<string | undefined> =>
   (await git.lastTrailers([backToTrailer], "--first-parent", ...revertsOf(run), tip, `^${commit}`, "--"))?.values[0] ||
   undefined;

@@ -1,6 +1,6 @@
 import { oneLine } from "./merge-message.ts";
 
-/** Names a commit whose accepted work, with all before it, is taken back. */
+/** Names a commit whose accepted work, with all before it, is reverted. */
 export const revertedTrailer = "Reverted";
 /** Names the commit whose files are restored. */
 export const backToTrailer = "Back-to";
@@ -11,7 +11,7 @@ type Reverted = { run: string; title: string; files: number; reverted: string[];
 export const runRevertMessage = ({ run, title, files, reverted, backTo }: Reverted): string =>
   [
     `Revert ${JSON.stringify(oneLine(title).slice(0, 180) || run)}`,
-    `Takes back the accepted work of run ${run}: ${files} ${files === 1 ? "file" : "files"} changed.`,
+    `Reverts the accepted work of run ${run}: ${files} ${files === 1 ? "file" : "files"} changed.`,
     [
       `Run: ${run}`,
       ...reverted.map((commit) => `${revertedTrailer}: ${commit}`),

@@ -98,7 +98,7 @@ export async function saveTrustSubject(tx: Query, row: TrustSubjectRow): Promise
     .execute();
 }
 
-/** The passages that are in the book now. */
+/** The passages that are in the wiki now. */
 export const presentPassages = (
   query: Query,
   limit: number,
