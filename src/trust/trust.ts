@@ -21,6 +21,7 @@ import {
   passagesInState,
   passagesOfSubject,
   queueTrust,
+  rebuiltKind,
   removeTrust,
   resetTrust,
   saveCited,
@@ -81,9 +82,6 @@ export function openTrust(deps: Deps) {
     subject.startsWith("entry:") ? `${folders.wiki}/${subject.slice(6)}.md` : subject.slice(subject.indexOf(":") + 1);
 
   const passagesIn = passageReader();
-  /** What a rebuild finds did not change now. */
-  let isRebuilding = false;
-
   let catchingUp: Promise<boolean> | undefined;
   let until = 0;
 
@@ -106,10 +104,7 @@ export function openTrust(deps: Deps) {
   async function work(): Promise<boolean> {
     for (;;) {
       const tickets = await nextTrustTickets(db.read, ticketsAtOnce);
-      if (tickets.length === 0) {
-        isRebuilding = false;
-        return true;
-      }
+      if (tickets.length === 0) return true;
       for (const pages of batches([...(await bySubject(tickets))], pagesAtOnce)) {
         await Promise.all(pages.map(([subject, ofIt]) => update(subject, ofIt)));
         if (performance.now() > until) return false;
@@ -145,10 +140,7 @@ export function openTrust(deps: Deps) {
     return found;
   }
 
-  async function restart(): Promise<void> {
-    isRebuilding = true;
-    await db.write((tx) => resetTrust(tx));
-  }
+  const restart = () => db.write((tx) => resetTrust(tx));
 
   async function subjectsOf({ kind, subject }: TrustTicket): Promise<string[]> {
     const [noun = "", ...rest] = subject.split(":");
@@ -175,7 +167,8 @@ export function openTrust(deps: Deps) {
       before || isAsked || subject.startsWith("entry:") ? await read(subject, before?.version ?? 0, rows) : undefined;
     // A new version changes the passages that it changes; a long log has many others.
     const isVersion = tickets.every(({ kind }) => kind.startsWith("entry-"));
-    const changes = text && (await compute(subject, rows, text, { isNew: before === undefined, isVersion }));
+    const isRebuilt = tickets.some(({ kind }) => kind === rebuiltKind);
+    const changes = text && (await compute(subject, rows, text, { isNew: before === undefined, isVersion, isRebuilt }));
     await db.write(async (tx) => {
       await advisoryLock(tx, db.engine, lock);
       // Another process was quicker; its tickets are gone, and those that are left are looked at again.
@@ -246,13 +239,14 @@ export function openTrust(deps: Deps) {
     events: NewEvent[];
     /** Pages with passages that contradict one whose verification changed. */
     others: string[];
+    isRebuilt: boolean;
   };
 
   async function compute(
     subject: string,
     before: Map<string, PassageTrustRow>,
     { version, known, unchanged }: Folded,
-    { isNew, isVersion }: { isNew: boolean; isVersion: boolean },
+    { isNew, isVersion, isRebuilt }: { isNew: boolean; isVersion: boolean; isRebuilt: boolean },
   ): Promise<Changes> {
     const at = now().toISOString();
     const isKept = (one: Known) => isVersion && unchanged.has(one) && before.has(one.hash);
@@ -290,7 +284,7 @@ export function openTrust(deps: Deps) {
       const row = toRow(subject, one, trust, refs, record, old);
       if (!old || differs(old, row)) rows.push(row);
       const from = old && !old.gone ? (old.state as TrustState) : isNew ? undefined : trust.lost;
-      if (!isRebuilding && !one.gone && from && from !== trust.state)
+      if (!isRebuilt && !one.gone && from && from !== trust.state)
         events.push(changeEvent(subject, row, from, trust, at));
     }
     const counts = JSON.stringify(countStates(present.map((one) => stateIn(one))));
@@ -299,7 +293,7 @@ export function openTrust(deps: Deps) {
       return old?.verified_at !== row.verified_at || old.gone !== row.gone || old.state !== row.state;
     });
     const others = isSaidOtherwise ? await subjectsContradictedBy(db.read, subject) : [];
-    return { version, rows, counts, cited: seen, events, others };
+    return { version, rows, counts, cited: seen, events, others, isRebuilt };
   }
 
   /** What verified passages cite, as it is now, for those whose verification is new. */
@@ -324,13 +318,13 @@ export function openTrust(deps: Deps) {
   async function save(
     tx: Query,
     subject: string,
-    { version, rows, counts, cited, events, others }: Changes,
+    { version, rows, counts, cited, events, others, isRebuilt }: Changes,
   ): Promise<void> {
     await savePassages(tx, rows);
     for (const row of cited) await saveCited(tx, row);
     await saveTrustSubject(tx, { subject, version, counts });
     await appendEvents(tx, db.engine, events);
-    await queueTrust(tx, "contradicted", others);
+    await queueTrust(tx, isRebuilt ? rebuiltKind : "contradicted", others);
   }
 
   /** Looks for cited sources that changed; those of one page, or of one source, or all. */

@@ -35,6 +35,9 @@ export async function deleteTrustTickets(tx: Query, tickets: number[]): Promise<
   for (const batch of batches(tickets, 500)) await tx.deleteFrom("trust_queue").where("ticket", "in", batch).execute();
 }
 
+/** The kind of ticket after which nothing counts as a change: the page is computed as if for the first time. */
+export const rebuiltKind = "passage-rebuilt";
+
 /** Queues every page that is known, or all entries, to be computed from its history again. */
 export async function resetTrust(tx: Query): Promise<void> {
   await tx.deleteFrom("trust_queue").execute();
@@ -44,11 +47,11 @@ export async function resetTrust(tx: Query): Promise<void> {
     .expression((x) =>
       x
         .selectFrom("entries")
-        .select([x.val("entry-committed").as("kind"), sql<string>`'entry:' || id`.as("subject")])
+        .select([x.val(rebuiltKind).as("kind"), sql<string>`'entry:' || id`.as("subject")])
         .union(
           x
             .selectFrom("trust_subjects")
-            .select([x.val("page-written").as("kind"), "subject"])
+            .select([x.val(rebuiltKind).as("kind"), "subject"])
             .where("subject", "like", "page:%"),
         ),
     )
