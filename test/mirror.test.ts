@@ -1,5 +1,6 @@
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { sql } from "kysely";
 import { describe, expect, test } from "vitest";
 import { type App, openApp } from "../src/app.ts";
 import { loadConfig } from "../src/config/config.ts";
@@ -50,6 +51,33 @@ describe.each(engines)("K16: the database store in git (%s)", (engine) => {
     expect(git("show", `${mirrorBranch}:wiki/decisions.md`)).toMatch(/Words first\.\n.*Then pictures\.$/s);
     expect([git("rev-parse", "HEAD"), git("status", "--porcelain"), git("ls-files", "-s")]).toEqual(before);
     git("fsck", "--strict");
+  });
+
+  test("M4: a server that is stopped leaves a backlog to the next one, which completes the branch", async () => {
+    const { app, git } = await newWorkspace({ store: "database", engine });
+    await commit(app, "vision", "To be read.\n", 0);
+    const last = 3000;
+    const numbers = sql`WITH RECURSIVE numbers (n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${sql.lit(last)})`;
+    await app.db.write(async (tx) => {
+      await sql`INSERT INTO entry_versions (entry_id, version, blob, content, appended, author, role, at, summary)
+        ${numbers} SELECT entry_id, n, blob, content, appended, author, role, at, summary
+        FROM entry_versions, numbers WHERE entry_id = 'vision' AND version = 1`.execute(tx);
+      await sql`INSERT INTO events (at, actor, kind, subject, data)
+        ${numbers} SELECT at, actor, kind, subject, replace(data, '"version":1', '"version":' || n)
+        FROM events, numbers WHERE subject = 'entry:vision' AND kind = 'entry-committed' ORDER BY n`.execute(tx);
+    });
+    const versions = () => {
+      const tip = git("for-each-ref", "--format=%(objectname)", `refs/heads/${mirrorBranch}`);
+      return tip === "" ? 0 : Number(git("rev-list", "--count", tip));
+    };
+    const upkeep = startUpkeep(app);
+    await expect.poll(versions, { timeout: 30_000, interval: 20 }).toBeGreaterThan(0);
+    await upkeep.stop();
+    expect(versions()).toBeLessThan(last);
+
+    const next = startUpkeep(app);
+    await expect.poll(versions, { timeout: 60_000 }).toBe(last);
+    await next.stop();
   });
 
   test("is gone on with by another process, and two at once double nothing", async () => {

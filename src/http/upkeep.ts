@@ -27,11 +27,12 @@ export function startUpkeep(app: App): { stop(): Promise<void> } {
         await sealEvents(app.db);
         await app.recorder.record();
         // Indexing never waits for I/O; without this, requests would wait until all is indexed.
-        while ((await app.search.catchUp()) > 0) await immediate();
+        while ((await app.search.catchUp()) > 0 && !stopped) await immediate();
         await app.trust.catchUp();
         // One batch, then history and the index again: they must not wait for the model.
         if ((await app.search.meaning.embedSome()) > 0) continue;
-        while ((await app.mirror?.record())?.more) await immediate();
+        // A backlog of many versions takes minutes; the next server goes on where this one stops.
+        while (!stopped && (await app.mirror?.record())?.more) await immediate();
         if (performance.now() > nextLook) {
           await app.trust.refresh();
           nextLook = performance.now() + betweenLooksMs;
