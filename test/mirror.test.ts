@@ -56,7 +56,7 @@ describe.each(engines)("K16: the database store in git (%s)", (engine) => {
   test("M4: a server that is stopped leaves a backlog to the next one, which completes the branch", async () => {
     const { app, git } = await newWorkspace({ store: "database", engine });
     await commit(app, "vision", "To be read.\n", 0);
-    const last = 3000;
+    const last = 1500;
     const numbers = sql`WITH RECURSIVE numbers (n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${sql.lit(last)})`;
     await app.db.write(async (tx) => {
       await sql`INSERT INTO entry_versions (entry_id, version, blob, content, appended, author, role, at, summary)

@@ -10,7 +10,13 @@ import { operations } from "../src/operation-list.ts";
 import { archiveEvents } from "../src/store/archive-events.ts";
 import { verifyChain } from "../src/store/event-chain.ts";
 import { eventsAfter } from "../src/store/events.ts";
-import { graphEventsWith, lastEvent, mergeEvents } from "../src/store/queries/event-log.ts";
+import {
+  graphEventsWith,
+  lastEvent,
+  mergeEvents,
+  withdrawalEvents,
+  writingEvents,
+} from "../src/store/queries/event-log.ts";
 import { lastChangesOf } from "../src/store/queries/runs.ts";
 import { scriptorium } from "./support/commands.ts";
 import { agent, engines, newWorkspace, person } from "./support/workspace.ts";
@@ -96,18 +102,22 @@ describe.each(engines)("M14: archived events (%s)", (engine) => {
   test("M14: what is read by subject or by property is found in archives too", async () => {
     const { app } = await newWorkspace({ engine });
     const at = "2026-01-01T00:00:00.000Z";
+    for (let n = 0; n < 8; n++) unwrap(await app.knowledge(agent("engineer")).appendLog("decisions", `line ${n}`));
     await app.db.write(async (tx) => {
-      const log = (kind: "run-merged" | "node-added" | "task-edited", subject: string, data: object) =>
+      const log = (kind: "run-merged" | "run-reverted" | "node-added" | "task-edited", subject: string, data: object) =>
         tx
           .insertInto("events")
           .values({ at, actor: "Ada", kind, subject, data: JSON.stringify(data) } as never)
           .execute();
       await log("run-merged", "run:run-1", { into: "main", accepted: "a", commit: "c", squash: false });
+      await log("run-reverted", "run:run-1", {});
       await log("node-added", "node:n-1", { task: "task-1" });
       for (let n = 0; n < 30; n++) await log("task-edited", "task:other", {});
       await log("node-added", "node:n-2", { task: "task-2" });
     });
     const read = async () => [
+      await writingEvents(app.db.read, "entry:decisions", 50),
+      await withdrawalEvents(app.db.read, ["run:run-1"]),
       await mergeEvents(app.db.read, "run-1"),
       await lastEvent(app.db.read, "run:run-1", ["run-merged"]),
       [...(await lastChangesOf(app.db.read, ["run-1"]))],

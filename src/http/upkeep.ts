@@ -6,6 +6,8 @@ import { watchChanges } from "../store/wait-for-change.ts";
 
 const burstMs = 100;
 const retryMs = 5000;
+/** After an import there is more; between two of these the server can be stopped. */
+const trustMs = 1000;
 /** Cited files are read for it. */
 const betweenLooksMs = 2000;
 /** Git's maintenance may take longer, and goes on by itself. */
@@ -28,7 +30,7 @@ export function startUpkeep(app: App): { stop(): Promise<void> } {
         await app.recorder.record();
         // Indexing never waits for I/O; without this, requests would wait until all is indexed.
         while ((await app.search.catchUp()) > 0 && !stopped) await immediate();
-        await app.trust.catchUp();
+        while (!stopped && !(await app.trust.catchUp(trustMs)));
         // One batch, then history and the index again: they must not wait for the model.
         if ((await app.search.meaning.embedSome()) > 0) continue;
         // A backlog of many versions takes minutes; the next server goes on where this one stops.

@@ -125,6 +125,18 @@ export async function archivedOf(query: Query, wanted: Wanted): Promise<Archived
   return found.sort((a, b) => a.seq - b.seq);
 }
 
+/** Rows of events with the archived ones that fit, oldest first. The rows are read before: events move to an archive. */
+export async function withArchivedRows<T extends Selectable<EventRow>>(
+  query: Query,
+  rows: T[],
+  wanted: Wanted,
+): Promise<(T | Selectable<EventRow>)[]> {
+  const archived = (await archivedOf(query, wanted)).map(({ position: _, ...event }) => event);
+  const known = new Set(archived.map(({ seq }) => seq));
+  const live = rows.filter(({ seq }) => !known.has(Number(seq)));
+  return [...archived, ...live].sort((a, b) => Number(a.seq) - Number(b.seq));
+}
+
 /** Without their contents, which are read one after the other. */
 async function archivesOf(query: Query, { subjects, kinds, from, sinceSeq }: Wanted): Promise<{ first: number }[]> {
   const named = new Set<number>();

@@ -4,7 +4,7 @@ import { batches } from "../batches.ts";
 import type { Database, Query } from "../database.ts";
 import { parseJsonOr } from "../json.ts";
 import type { EventRow } from "../tables.ts";
-import { archivedLink, archivedOf } from "./event-archives.ts";
+import { archivedLink, archivedOf, withArchivedRows } from "./event-archives.ts";
 
 /**
  * Looks into the event log by kind and subject, events that are not sealed yet included; store/events.ts appends to
@@ -19,17 +19,8 @@ const parsed = ({ seq, at, actor, kind, subject, data }: Selectable<EventRow>): 
   data: parseJsonOr(data, {}),
 });
 
-/** With the archived events that fit, oldest first. The rows are read first: events move from there to an archive. */
-async function withArchived(
-  query: Query,
-  rows: Selectable<EventRow>[],
-  wanted: Parameters<typeof archivedOf>[1],
-): Promise<LoggedEvent[]> {
-  const archived = await archivedOf(query, wanted);
-  const known = new Set(archived.map(({ seq }) => seq));
-  const all = archived.length === 0 ? rows : [...archived, ...rows.filter(({ seq }) => !known.has(Number(seq)))];
-  return all.map(parsed).sort((a, b) => a.seq - b.seq);
-}
+const withArchived = async (query: Query, rows: Selectable<EventRow>[], wanted: Parameters<typeof archivedOf>[1]) =>
+  (await withArchivedRows(query, rows, wanted)).map(parsed);
 
 /** Every event with this or a lower number is sealed or was rolled back: none of them can still appear. */
 export async function settledSeq(query: Query, engine: Database["engine"]): Promise<number> {
