@@ -36,8 +36,15 @@ async function runFile(context: Context, file: string): Promise<Result[] | undef
     stdio: "ignore",
     detached: true,
   });
-  const timer = setTimeout(() => process.kill(-(vitest.pid ?? 0), "SIGKILL"), context.until - Date.now() + 60_000);
+  let hasEnded = false;
+  const stop = () => {
+    if (!hasEnded) process.kill(-(vitest.pid ?? 0), "SIGKILL");
+  };
+  const timer = setTimeout(stop, context.until - Date.now() + 60_000);
+  // It has a process group of its own, and would outlive the proofs.
+  context.atEnd(stop);
   const signal = await new Promise<string | null>((ended) => vitest.on("close", (_, by) => ended(by)));
+  hasEnded = true;
   clearTimeout(timer);
   if (signal) return undefined;
   const { testResults } = JSON.parse(readFileSync(report, "utf8")) as { testResults: { assertionResults: Result[] }[] };

@@ -116,7 +116,6 @@ describe.each(engines)("M14: archived events (%s)", (engine) => {
       await log("node-added", "node:n-2", { task: "task-2" });
     });
     const read = async () => [
-      await writingEvents(app.db.read, "entry:decisions", 5),
       await writingEvents(app.db.read, "entry:decisions", 50),
       await withdrawalEvents(app.db.read, ["run:run-1"]),
       await mergeEvents(app.db.read, "run-1"),

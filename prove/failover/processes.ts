@@ -49,7 +49,11 @@ export function keepRunning({ name, start, onLine, onEnd }: Definition): Process
         if (stopping) return;
         if (!isKilled) ownEnds++;
         await sleep(restartMs);
-        if (!stopping) launch();
+        try {
+          if (!stopping) launch();
+        } catch {
+          // The proof's time is over: nothing is started any more.
+        }
       });
     });
   }

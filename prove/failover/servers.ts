@@ -39,7 +39,9 @@ export function serverProcess(
   const stopServer = kept.stop;
   const token = () => readFileSync(join(root, ".scriptorium/token"), "utf8").trim();
   return Object.assign(kept, {
-    call: (operation: string, input: Record<string, unknown>) => withTimeout(send(socket, token, operation, input)),
+    // The folder is gone when the proof's time is over.
+    call: (operation: string, input: Record<string, unknown>) =>
+      withTimeout(send(socket, token, operation, input).catch((error: Error) => noAnswer(error.message))),
     async stop() {
       await stopServer();
       relaying.kill("SIGKILL");
