@@ -35,7 +35,7 @@ export function startUpkeep(app: App): { stop(): Promise<void> } {
         while (!stopped && !(await app.trust.catchUp(trustMs)));
         // One batch, then history and the index again: they must not wait for the model.
         if ((await app.search.meaning.embedSome()) > 0) continue;
-        // A backlog of many versions takes minutes; the next server goes on where this one stops.
+        // A backlog of many versions takes minutes; the next server continues where this one stops.
         while (!stopped && (await app.mirror?.record())?.more) await immediate();
         if (performance.now() > nextLook) {
           await app.trust.refresh(longestCompareMs);

@@ -32,7 +32,7 @@ export function BulkApprove({ chosen, onDone }: { chosen: Proposal[]; onDone(): 
     }
     setBusy(false);
     setAsking(false);
-    // Each refusal was shown as it came.
+    // Each refusal was shown at once.
     if (held > 0) say(`${countOf(held, "approval takes", "approvals take")} effect in 10 s`);
     onDone();
   };

@@ -80,9 +80,9 @@ export function useQueue() {
     items,
     at,
     previous,
-    /** On the page of an item that was decided: the one to go on with. */
+    /** On the page of an item that was decided: the one to continue with. */
     next: at < 0 ? afterDecision : following[0],
-    /** The item to go on with after a decision: the next one, or else the first that is left. */
+    /** The item to continue with after a decision: the next one, or else the first that is left. */
     afterDecision,
     isDecisionPage: decisionPage.test(pathname),
     decided: (data?.proposals ?? []).filter(({ pending }) => pending !== null),

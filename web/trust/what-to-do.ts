@@ -8,7 +8,7 @@ export function whatToDo(state: TrustState, wasVerified: boolean): string | unde
     case "disputed":
       return "Find out which text is right. Verify it if it holds, or correct it.";
     case "withdrawn":
-      return "Its work was taken back. Verify it if it still holds, or correct it.";
+      return "The work that wrote it was reverted or overturned. Verify it if it still holds, or correct it.";
     case "unverified":
       return wasVerified ? "The verified text was changed. Verify the new text, or correct it." : undefined;
     default:

@@ -42,7 +42,7 @@ test.each([
   [
     "vLLM",
     400,
-    "The decoder prompt (length 9023) is longer than the maximum model length of 8192. Make sure that `max_model_len` is no smaller than the number of text tokens.",
+    "The decoder prompt (length 9023) is longer than the maximum model length of 8192.",
     8192,
   ],
   [

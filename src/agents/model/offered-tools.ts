@@ -52,7 +52,7 @@ function listOf({ items }: JsonSchema): string {
   return inner.length === 0 ? "[]" : `[{${inner.join(", ")}}]`;
 }
 
-/** The call that a model asked for, or what it is told instead. */
+/** The call that a model asked for, or the answer that it gets instead. */
 export type Resolved = { name: string; input: unknown } | { answer: unknown };
 
 /** Unpacks a call of `use_tool`. Models also call rare tools by their names, and put parameters beside `tool`. */

@@ -26,7 +26,7 @@ export type TaskRecord = {
   }[];
   errors: ErrorContext[];
   answers: { question: string; answer: string }[];
-  /** What people told the workers of this task; for the verifier, what the worker of its attempt was told. */
+  /** What people told the workers of this task; for the verifier, the messages that the worker of its attempt got. */
   steering: { sent_by: string; content: string }[];
   limits: Limits;
   /** For the verifier. */
@@ -286,7 +286,7 @@ function subgraphLines({ nodes, edges }: TaskRecord["subgraph"]): string {
   ].join("\n");
 }
 
-/** What the worker was told by people: work that follows it is not wrong for that. */
+/** Messages of people to the worker: work that follows them is not wrong for that. */
 function personsWords(dependencies: TaskRecord["dependencies"], steering: TaskRecord["steering"]): string {
   const words = [
     ...dependencies.flatMap(({ number, question, output }) =>

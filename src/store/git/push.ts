@@ -58,7 +58,7 @@ export async function replacedByPush(options: Options, remote: Remote, branch: s
   const { stdout } = await git(["ls-remote", "--", url, ref], options, previewMs);
   const [there] = /^[0-9a-f]{40,64}(?=\t)/m.exec(stdout) ?? [];
   if (there === undefined) return undefined;
-  // A commit that is not here is no ancestor either.
+  // A commit that is not here cannot be an ancestor.
   const { code } = await git(["merge-base", "--is-ancestor", there, ref], options);
   return code === 0 ? undefined : there;
 }

@@ -28,7 +28,7 @@ export type TranscriptOf = {
   run: string;
   task: string | undefined;
   attempt: number | undefined;
-  /** Epochs of claims: the first, and the first that does not belong to it any more. */
+  /** Epochs of claims: the first, and the first that no longer belongs to it. */
   epochs: { from: number; to: number | undefined } | undefined;
   part: CrewPart | undefined;
 };
