@@ -65,7 +65,7 @@ function stateOf(row: PassageState | undefined, now: string): TrustState {
   return row?.stale_after && row.stale_after <= now && isVerified(state) ? "stale" : state;
 }
 
-/** What a score is multiplied with: chosen with `npm run bench -- trust`. */
+/** Multiplies the score of a passage in `recall`. Not tuned; `npm run bench -- trust` shows the effect. */
 export const trustWeight: Record<TrustState, number> = {
   verified_by_person: 1,
   verified_by_check: 1,
