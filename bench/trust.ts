@@ -124,7 +124,7 @@ async function plant(app: App, root: string, all: Fact[]) {
     times.states.push(performance.now() - written);
   };
   const verify = async (id: string) => {
-    for (const { passage } of unwrap(await operations.show_trust.perform(app, { id }, person)).passages)
+    for (const { passage } of unwrap(await operations.get_trust.perform(app, { id }, person)).passages)
       unwrap(await operations.verify_passage.perform(app, { id, passage }, person));
   };
   const of = (way: Way) => all.filter((fact) => fact.way === way);
@@ -248,7 +248,7 @@ async function alarms(app: App, all: Fact[]): Promise<Table> {
   const found = { right: 0, falseAlarms: 0, wrong: 0, missed: 0 };
   for (const fact of all)
     for (const id of fact.way === "right" ? [fact.entry] : [fact.entry, `${fact.entry}-b`])
-      for (const { text, state } of unwrap(await operations.show_trust.perform(app, { id }, person)).passages) {
+      for (const { text, state } of unwrap(await operations.get_trust.perform(app, { id }, person)).passages) {
         if (holdsRight(fact, text)) {
           found.right++;
           if (/stale|disputed|withdrawn/.test(state)) found.falseAlarms++;

@@ -402,6 +402,7 @@ describe.each(sampledEngines)("attempts on %s", (engine) => {
       runs: [],
       files: [],
       gates: [],
+      recheck: [],
       settings: [],
       topics: [],
       for_you: [],

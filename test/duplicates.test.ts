@@ -72,7 +72,7 @@ test("K2, K10: a line of a log is never what a merge removes; a passage of the s
   expect(await operations.merge_passages.perform(app, { keep, remove }, person())).toMatchObject({
     problem: { code: "invalid", message: expect.stringContaining("is a log, whose lines do not change") },
   });
-  const shown = unwrap(await operations.show_trust.perform(app, { id: "notes" }, person())).passages;
+  const shown = unwrap(await operations.get_trust.perform(app, { id: "notes" }, person())).passages;
   const [first, , second] = shown.map(({ passage }) => ({ id: "notes", passage }));
   if (!first || !second) throw new Error("no passages");
   const same = { keep: first, remove: [second] };

@@ -4,7 +4,7 @@ import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import { unwrap } from "../src/kernel/result.ts";
 import { disputePassage } from "../src/review/dispute-operations.ts";
-import { showTrust, verifyPassage } from "../src/trust/operations.ts";
+import { getTrust, verifyPassage } from "../src/trust/operations.ts";
 import { commitEntry } from "../src/wiki/operations.ts";
 import { expectAccessible, sideways, visit } from "./support/browsing.ts";
 import { serve } from "./support/commands.ts";
@@ -43,7 +43,7 @@ async function commit({ app }: TestWorkspace, content: string): Promise<void> {
 }
 
 async function idOf({ app }: TestWorkspace, words: string): Promise<string> {
-  const { passages } = unwrap(await showTrust.perform(app, { id: "vision" }, person()));
+  const { passages } = unwrap(await getTrust.perform(app, { id: "vision" }, person()));
   return passages.find((one) => one.text.includes(words))?.passage ?? "";
 }
 
@@ -159,7 +159,7 @@ describe("earned trust in a browser", needs("chromium"), () => {
     const block = { ...authorship, runner: "command", isolation: "workspace", command: [program(root, checker)] };
     appendFileSync(join(root, "scriptorium.yaml"), `agent: ${JSON.stringify(block)}\n`);
     const id = "docs/deploy.md";
-    const [first] = unwrap(await showTrust.perform(app, { id }, person())).passages;
+    const [first] = unwrap(await getTrust.perform(app, { id }, person())).passages;
     const passage = first?.passage ?? "";
     unwrap(await verifyPassage.perform(app, { id, passage }, person()));
     unwrap(await disputePassage.perform(app, { id, passage, why: "Is it not 60?" }, person()));

@@ -121,7 +121,7 @@ describe.each(engines)("K10: the Open Knowledge Format (%s)", (engine) => {
     expect(read(exported["plain.md"]).fields.imported).toMatchObject({
       generated: { at: "2026-05-28T22:53:05+00:00" },
     });
-    const page = unwrap(await operations.show_trust.perform(app, { id: "tables/orders.md" }, person()));
+    const page = unwrap(await operations.get_trust.perform(app, { id: "tables/orders.md" }, person()));
     expect(Object.keys(page.counts).filter((state) => state.startsWith("verified"))).toEqual([]);
 
     const other = await newWorkspace({ engine });
@@ -171,7 +171,7 @@ test("K10: an export has writers, verifications and sources from the record, and
     sources: [{ id: "contract-txt", resource: "/sources/contract.txt", author: "human:Ada Lovelace" }],
   });
   const text = readFileSync(file("vision.md"), "utf8");
-  const { passages } = unwrap(await operations.show_trust.perform(app, { id: "vision" }, person()));
+  const { passages } = unwrap(await operations.get_trust.perform(app, { id: "vision" }, person()));
   for (const { passage } of passages)
     unwrap(
       await operations.verify_passage.perform(app, { id: "vision", passage, stale_after: "2031-01-01" }, person()),

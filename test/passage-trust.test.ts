@@ -21,10 +21,10 @@ import {
   testEnvironment,
 } from "./support/workspace.ts";
 
-const { show_trust: showTrust, list_trust: listTrust, verify_passage: verifyPassage } = operations;
+const { get_trust: getTrust, list_trust: listTrust, verify_passage: verifyPassage } = operations;
 const { dispute_passage: disputePassage, commit_entry: commitEntry, revert_run: revertRun, recall } = operations;
 
-const page = async ({ app }: TestWorkspace, id: string) => unwrap(await showTrust.perform(app, { id }, person()));
+const page = async ({ app }: TestWorkspace, id: string) => unwrap(await getTrust.perform(app, { id }, person()));
 const states = async (workspace: TestWorkspace, id: string) =>
   Object.fromEntries((await page(workspace, id)).passages.map(({ text, state }) => [text, state]));
 const commit = async ({ app }: TestWorkspace, id: string, content: string, by = agent("planner")) => {

@@ -26,7 +26,7 @@ async function workspace(engine: (typeof engines)[number], seconds: number): Pro
 }
 
 const passageOf = async (app: App, words: string) =>
-  unwrap(await operations.show_trust.perform(app, { id: page }, person())).passages.find((one) =>
+  unwrap(await operations.get_trust.perform(app, { id: page }, person())).passages.find((one) =>
     one.text.includes(words),
   );
 
@@ -63,7 +63,7 @@ describe.each(engines)("R6: a job that checks a passage (%s)", (engine) => {
       app,
       plays(async (call, own) => {
         seen.push(await call("get_passage", own));
-        seen.push(await call("find_evidence", { text: "drain_timeout" }));
+        seen.push(await call("search_evidence", { text: "drain_timeout" }));
         seen.push(await call("read_evidence", { ref: "file:server.conf" }));
         seen.push(await call("read_evidence", { ref: "file:.env" }));
         const report = { ...own, outcome: "holds", note: "The configuration says the same." };

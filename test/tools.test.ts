@@ -29,7 +29,7 @@ const ofCrewAndJobs = [
   "submit_brief",
   "submit_preamble",
   "get_passage",
-  "find_evidence",
+  "search_evidence",
   "read_evidence",
   "report_recheck",
 ];

@@ -45,7 +45,7 @@ const commands: Record<NextOperation, (input: Input) => string | undefined> = {
   request_revision: (input) => `proposal revise ${given(input, "id")} <text>`,
   search: () => "search <words>",
   show_proposal: (input) => `proposal show ${given(input, "id")}`,
-  show_trust: (input) => `trust show ${given(input, "id")}`,
+  get_trust: (input) => `trust show ${given(input, "id")}`,
   show_run: (input) => `run show ${given(input, "id")}`,
   transfer_focus: () => undefined,
   update_todo: () => undefined,

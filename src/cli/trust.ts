@@ -5,7 +5,7 @@ import { ok } from "../kernel/result.ts";
 import { disputePassage } from "../review/dispute-operations.ts";
 import { mergePassages } from "../review/merge-operations.ts";
 import { listDuplicates } from "../trust/duplicate-operations.ts";
-import { listTrust, passageOf, showTrust, verifyPassage } from "../trust/operations.ts";
+import { getTrust, listTrust, passageOf, verifyPassage } from "../trust/operations.ts";
 import { trustStates } from "../trust/state.ts";
 import type { Confirmation } from "./decide.ts";
 import { startHere } from "./job.ts";
@@ -18,10 +18,10 @@ export const trustCommand = (common: () => Common) =>
     .description("see which passages can be relied on, and verify or dispute them")
     .addCommand(
       new Command("show")
-        .description(showTrust.summary)
+        .description(getTrust.summary)
         .argument("<page>", "id of an entry or path of a page")
         .addOption(stateOption())
-        .action((id, { state }) => report(common(), showTrust, { id, states: state && [state], limit: 500 }, shown)),
+        .action((id, { state }) => report(common(), getTrust, { id, states: state && [state], limit: 500 }, shown)),
     )
     .addCommand(
       new Command("list")
@@ -190,7 +190,7 @@ const verifying = (id: string, passage: string): Confirmation => ({
   },
 });
 
-type Page = OutputOf<typeof showTrust>;
+type Page = OutputOf<typeof getTrust>;
 type List = OutputOf<typeof listTrust>;
 
 const words = (state: string) => state.replaceAll("_", " ");

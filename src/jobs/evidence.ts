@@ -20,7 +20,7 @@ const longestPath = 400;
 export async function textOfRef(app: JobsApp, ref: string): Promise<Result<string>> {
   const [kind = "", ...rest] = ref.split(":");
   const path = rest.join(":");
-  const missing = (what: string) => refuse("not_found", `${what} does not exist; find_evidence finds what there is`);
+  const missing = (what: string) => refuse("not_found", `${what} does not exist; search_evidence finds what there is`);
   if (kind === "page") {
     const page = await app.pages.read(path);
     return page.ok ? ok(page.value.text) : page;

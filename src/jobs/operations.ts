@@ -68,7 +68,7 @@ export const startJob = operation({
     source_path: z.string().max(1000).optional().describe("Path of the page; not needed with topic_id"),
     topic_id: z.string().max(64).optional().describe("Id of the topic"),
     persona_name: z.string().max(100).optional().describe("Name of the persona"),
-    passage: z.string().min(6).max(64).optional().describe("Id of the passage, as show_trust lists it"),
+    passage: z.string().min(6).max(64).optional().describe("Id of the passage, as get_trust lists it"),
   }),
   output: z.object({ job_id: z.string() }),
   async run(app: JobsApp, asked, caller) {

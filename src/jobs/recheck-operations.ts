@@ -96,8 +96,8 @@ export const readEvidence = operation({
   },
 });
 
-export const findEvidence = operation({
-  name: "find_evidence",
+export const searchEvidence = operation({
+  name: "search_evidence",
   summary: "Find lines with a text in the files of the last commit, the sources and the pages.",
   effect: "reads",
   reads: ["source", "page", "entry"],

@@ -10,7 +10,7 @@ import type { JobsApp } from "./jobs-app.ts";
 const toolNames: Record<Job["kind"], readonly string[]> = {
   incorporate: ["get_topic", "list_open_topics", "insert_proposal", "reply_topic"],
   perspective: ["get_persona", "put_perspective"],
-  recheck: ["get_passage", "find_evidence", "read_evidence", "report_recheck"],
+  recheck: ["get_passage", "search_evidence", "read_evidence", "report_recheck"],
 };
 
 /** The operations of all kinds of jobs; agents may call them without naming a role. */

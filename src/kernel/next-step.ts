@@ -38,7 +38,7 @@ export const nextOperations = [
   "search",
   "show_proposal",
   "show_run",
-  "show_trust",
+  "get_trust",
   "transfer_focus",
   "update_todo",
 ] as const;

@@ -64,7 +64,10 @@ function valuesIn(sentence: string): Sentence["values"] {
   const values: Sentence["values"] = new Map();
   const add = (kind: string, value: string) => values.set(kind, (values.get(kind) ?? new Set()).add(value));
   // Issue numbers, line numbers and ids of links are not what a sentence says.
-  const plain = sentence.replaceAll(/\[\[[^\]\n]*\]\]|\]\([^)\n]*\)|`[^`\n]*:\d+(?:-\d+)?`/g, " ");
+  const plain = sentence.replaceAll(
+    /\[\[[^[\]\n]*\]\]|\]\([^()\n]{0,1000}\)|`[^`\n]{0,300}:\d{1,9}(?:-\d{1,9})?`/g,
+    " ",
+  );
   for (const number of plain.match(/\d(?:[\d.,]*\d)?/g) ?? []) add("number", number.replaceAll(",", ""));
   for (const [, name = "", value = ""] of plain.matchAll(setting))
     if (!/^\d/.test(value)) add(`setting ${name.toLowerCase()}`, value.toLowerCase());

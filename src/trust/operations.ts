@@ -20,10 +20,10 @@ export const passageName = z
   .string()
   .min(6)
   .max(64)
-  .describe("Id of the passage from show_trust or list_trust; its first characters are enough");
+  .describe("Id of the passage from get_trust or list_trust; its first characters are enough");
 
-export const showTrust = operation({
-  name: "show_trust",
+export const getTrust = operation({
+  name: "get_trust",
   summary: "Show which passages of a page can be relied on, and why.",
   guidance:
     "Passages with state, causes, writer, verification and cited sources. Use it before you rely on a page that fetch_entry reports doubts about. `states` narrows it, such as to stale, disputed and withdrawn.",
@@ -177,7 +177,7 @@ export async function passageOf(
   if (!page.ok) return page;
   const { subject, path, passages } = page.value;
   const [found, second] = passages.filter((one) => one.passage.startsWith(name));
-  const next = [{ operation: "show_trust" as const, input: { id }, to: "list its passages" }];
+  const next = [{ operation: "get_trust" as const, input: { id }, to: "list its passages" }];
   if (!found) return refuse("not_found", `${path} has no passage ${name}; its text may have changed`, { next });
   if (second && second.passage !== found.passage)
     return refuse("invalid", `passage: ${name} begins the ids of several passages of ${path}; give more of it`, {

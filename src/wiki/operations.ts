@@ -129,10 +129,7 @@ export const fetchEntry = operation({
     trust: z
       .object({
         counts: countsShape,
-        doubts: z
-          .array(z.string())
-          .optional()
-          .describe("Passages not to rely on, with the cause; show_trust lists all"),
+        doubts: z.array(z.string()).optional().describe("Passages not to rely on, with the cause; get_trust lists all"),
       })
       .optional()
       .describe("How many passages can be relied on"),

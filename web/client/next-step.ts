@@ -37,7 +37,7 @@ const places: Record<NextOperation, string | undefined> = {
   search: "open Search",
   show_proposal: "reload the proposal",
   show_run: "reload the page",
-  show_trust: "reload the page",
+  get_trust: "reload the page",
   transfer_focus: undefined,
   update_todo: undefined,
 };

@@ -31,7 +31,7 @@ export function Reading({ page, search, show }: Props) {
   const isSource = page.path.startsWith(`${boot.workspace.sources}/`);
   const [isAllMarked, markAll] = useAllMarks();
   const trust = useOperation(
-    "show_trust",
+    "get_trust",
     { id: page.path, limit: mostMarks, ...(isAllMarked ? {} : { doubtful: true }) },
     { enabled: isLatest && !isSource && !page.is_beginning, keep: true },
   );

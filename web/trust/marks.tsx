@@ -10,7 +10,7 @@ import { sentenceCase, trustStates } from "./states.tsx";
 
 const TrustCard = later(() => import("./card.tsx").then(({ TrustCard }) => TrustCard));
 
-export type TrustedPassage = Output<"show_trust">["passages"][number];
+export type TrustedPassage = Output<"get_trust">["passages"][number];
 
 type Props = {
   page: RenderedPage;

@@ -24,7 +24,7 @@ export function useAllMarks(): [isAll: boolean, set: (isAll: boolean) => void] {
   return [isAll, set];
 }
 
-type Props = { counts: Output<"show_trust">["counts"]; isAll: boolean; onAll(isAll: boolean): void };
+type Props = { counts: Output<"get_trust">["counts"]; isAll: boolean; onAll(isAll: boolean): void };
 
 /** How many passages of the page are in each state. */
 export function TrustSummary({ counts, isAll, onAll }: Props) {

@@ -39,12 +39,7 @@ test.each([
     "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens (4000 in the messages, 1000 in the completion).",
     4096,
   ],
-  [
-    "vLLM",
-    400,
-    "The decoder prompt (length 9023) is longer than the maximum model length of 8192.",
-    8192,
-  ],
+  ["vLLM", 400, "The decoder prompt (length 9023) is longer than the maximum model length of 8192.", 8192],
   [
     "vLLM",
     400,

@@ -181,7 +181,7 @@ export const importOkf = operation({
   }),
   async run(app: ReviewApp, { files, from, into, verify, confirm }, caller) {
     if (caller.kind !== "person") return refuse("denied", "only a person imports pages");
-    const folder = into.replace(/\/+$/, "");
+    const folder = into.replace(/(?<!\/)\/{1,100}$/, "");
     const done = { created: [] as string[], proposed: [] as { path: string; proposal_id: string | null }[] };
     const left: z.output<typeof skipped>[] = [];
     const unchanged: string[] = [];
