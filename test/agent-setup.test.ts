@@ -65,7 +65,7 @@ describe("set-up of the agent", () => {
       expect.objectContaining({ key: "agent.env" }),
     ]);
     await call("/api/agents/configure", { agent: "gemini", hash: shown.hash });
-    expect(await call("/api/settings")).toMatchObject({ waiting: [] });
+    expect(await call("/api/trust")).toMatchObject({ waiting: [] });
     expect(readFileSync(fileOf(root), "utf8")).toContain("env: [ GEMINI_API_KEY ]");
     expect(readFileSync(fileOf(root), "utf8")).not.toContain("g-key");
   });
@@ -78,7 +78,7 @@ describe("set-up of the agent", () => {
     const shown = await call("/api/agents/configure", { agent: "claude", model: "haiku" });
     expect(shown).toMatchObject({ waiting: true });
     await call("/api/agents/configure", { agent: "claude", model: "haiku", hash: shown.hash });
-    expect((await call("/api/settings")).waiting).toHaveLength(1);
+    expect((await call("/api/trust")).waiting).toHaveLength(1);
     expect(await call("/api/agents/test", {})).toMatchObject({
       works: false,
       error: expect.stringContaining("allowed"),

@@ -94,6 +94,6 @@ test("K10: trust duplicates and trust merge work from the shell and over HTTP", 
   const merged = await scriptorium(["trust", "merge", page, passage, "--remove", remove], { cwd: made.root });
   expect(merged.stdout).toMatch(/^proposal p-\S+ for wiki\/(notes|vision)\.md, topic t-/);
   const server = await serve(made.root);
-  const answer = await (await ask(server.url, "/api/trust/duplicates?limit=1", { token: server.token })).json();
+  const answer = await (await ask(server.url, "/api/passages/duplicates?limit=1", { token: server.token })).json();
   expect(answer).toMatchObject({ groups: [{ kind: expect.any(String) }], complete: false });
 });

@@ -34,7 +34,7 @@ export const recheckPassage = operation({
   touches: ["job"],
   callers: collaborators,
   group: "review",
-  http: { method: "post", path: "/trust/recheck" },
+  http: { method: "post", path: "/passages/recheck" },
   input: z.object({ id: pageName, passage: passageName }),
   output: z.object({ job_id: z.string(), source_path: z.string(), passage: z.string() }),
   async run(app: JobsApp, { id, passage }, caller) {
@@ -58,7 +58,7 @@ export const getPassage = operation({
   callers: writers,
   group: "crew",
   audience: "job",
-  http: { method: "get", path: "/trust/passage" },
+  http: { method: "get", path: "/passages/one" },
   input: z.object({ source_path: sourcePath, passage: passageName }),
   output: z.object({ source_path: z.string(), source_sha: z.string(), passage: passageShape }),
   async run(app: JobsApp, { source_path, passage }) {
@@ -77,7 +77,7 @@ export const readEvidence = operation({
   callers: writers,
   group: "crew",
   audience: "job",
-  http: { method: "get", path: "/trust/evidence" },
+  http: { method: "get", path: "/passages/evidence" },
   input: z.object({
     ref,
     from: z.int().min(1).default(1).describe("First line"),
@@ -104,7 +104,7 @@ export const searchEvidence = operation({
   callers: writers,
   group: "crew",
   audience: "job",
-  http: { method: "get", path: "/trust/evidence/search" },
+  http: { method: "get", path: "/passages/evidence/search" },
   input: z.object({
     text: z.string().trim().min(2).max(200).describe("Words of one line, such as the name of a setting"),
   }),
@@ -130,7 +130,7 @@ export const reportRecheck = operation({
   callers: writers,
   group: "crew",
   audience: "job",
-  http: { method: "post", path: "/trust/reports" },
+  http: { method: "post", path: "/passages/reports" },
   input: z.object({
     source_path: sourcePath,
     passage: passageName,
@@ -247,7 +247,7 @@ export const listRechecksOf = operation({
   reads: ["trust", "job"],
   callers: people,
   group: "review",
-  http: { method: "get", path: "/trust/rechecks" },
+  http: { method: "get", path: "/passages/rechecks" },
   input: z.object({
     id: pageName.optional(),
     limit: z.int().min(1).max(200).default(50).describe("Maximum number of rechecks"),
@@ -268,7 +268,7 @@ export const confirmRecheck = operation({
   touches: ["trust", "entry"],
   callers: collaborators,
   group: "review",
-  http: { method: "post", path: "/trust/rechecks/{id}/confirm" },
+  http: { method: "post", path: "/passages/rechecks/{id}/confirm" },
   decision: true,
   input: z.object({ id: z.string().max(64).describe("Id of the recheck, such as rc-…") }),
   output: shownRecheck,

@@ -21,7 +21,7 @@ export const disputePassage = operation({
   touches: ["trust", "topic", "entry"],
   callers: writers,
   group: "review",
-  http: { method: "post", path: "/trust/dispute" },
+  http: { method: "post", path: "/passages/dispute" },
   input: z.object({
     id: pageName,
     passage: passageName,

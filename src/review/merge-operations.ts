@@ -18,7 +18,7 @@ export const mergePassages = operation({
   touches: ["proposal", "topic"],
   callers: collaborators,
   group: "review",
-  http: { method: "post", path: "/trust/merge" },
+  http: { method: "post", path: "/passages/merge" },
   input: z.object({
     keep: named.describe("The passage that stays"),
     remove: z.array(named).min(1).max(50).describe("The passages that it replaces"),

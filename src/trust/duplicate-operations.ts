@@ -20,7 +20,7 @@ export const listDuplicates = operation({
   reads: ["trust", "entry", "page"],
   callers: people,
   group: "review",
-  http: { method: "get", path: "/trust/duplicates" },
+  http: { method: "get", path: "/passages/duplicates" },
   input: z.object({
     under: z.string().max(200).optional().describe("Only groups with a passage of this entry or folder of entries"),
     similarity: z

@@ -31,7 +31,7 @@ export const getTrust = operation({
   reads: ["trust", "entry", "page", "topic"],
   callers: everyone,
   group: "review",
-  http: { method: "get", path: "/trust/page" },
+  http: { method: "get", path: "/passages/of-page" },
   input: z.object({
     id: pageName,
     states: z.array(stateShape).max(6).optional().describe("Only passages in these states"),
@@ -76,7 +76,7 @@ export const listTrust = operation({
   reads: ["trust", "entry", "page", "topic"],
   callers: everyone,
   group: "review",
-  http: { method: "get", path: "/trust" },
+  http: { method: "get", path: "/passages" },
   input: z.object({
     states: z.array(stateShape).max(6).optional().describe("Passages in these states; default: what lost its trust"),
     under: z.string().max(200).optional().describe("Only this entry or folder of entries"),
@@ -129,7 +129,7 @@ export const verifyPassage = operation({
   touches: ["trust", "entry"],
   callers: collaborators,
   group: "review",
-  http: { method: "post", path: "/trust/verify" },
+  http: { method: "post", path: "/passages/verify" },
   decision: true,
   input: z.object({
     id: pageName,
