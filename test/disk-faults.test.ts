@@ -209,6 +209,8 @@ describe("M9: a disk that refuses is a typed answer on every face", () => {
     const token = read(join(root, ".scriptorium/token")).trim();
     const made = unwrap(await operations.create_token.perform(app, { kind: "agent", role: "planner" }, person()));
     const { call } = await overHttp(url, made.token);
+    // The first failure must meet the write below, not what the server does after its start.
+    await app.trust.refresh();
     const write = (version: number) =>
       ask(url, "/api/entries/vision", { method: "PUT", token, body: { content: "new text", version } });
     crashAt("ENOSPC@1");
@@ -245,6 +247,10 @@ describe("M9: a disk that refuses is a typed answer on every face", () => {
     expect(await commit()).toMatchObject({ problem: { code: "storage", details: { reason: "disk_full" } } });
     const other = await open();
     expect(await other.entries.fetch("vision")).toMatchObject({ version: 1, content: "" });
+    // Trust of passages is computed by the first read, and cannot be saved now.
+    for (const read of [operations.fetch_entry, operations.get_trust] as const)
+      expect(await read.perform(app, { id: "vision" }, agent("planner"))).toMatchObject({ ok: true });
+    expect(await operations.inbox.perform(app, {}, person())).toMatchObject({ ok: true });
     await pages(1_000_000);
     expect(await commit()).toMatchObject({ ok: true, value: { version: 2 } });
     expect(await other.entries.fetch("vision")).toMatchObject({ version: 2, content: long });

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Folders } from "../kernel/markdown/links.ts";
 import { ok, type Result } from "../kernel/result.ts";
+import { storageProblem } from "../kernel/storage-problem.ts";
 import { turns } from "../kernel/turns.ts";
 import { advisoryLock } from "../store/advisory-lock.ts";
 import { batches } from "../store/batches.ts";
@@ -408,7 +409,7 @@ export function openTrust(deps: Deps) {
       if (hashes.length === 0) return found.map(() => ({ trust: "unverified", doubts: [], verified: undefined }));
       let { states, isBehind } = await statesByHash(db, hashes);
       if (isBehind) {
-        await catchUp(mostBehindMs);
+        await readable(() => catchUp(mostBehindMs));
         ({ states } = await statesByHash(db, hashes));
       }
       const known = new Map(states.map((row) => [`${row.subject}#${row.hash}`, row]));
@@ -420,7 +421,7 @@ export function openTrust(deps: Deps) {
     async summary(subject: string): Promise<TrustSummary | undefined> {
       let { counts: known, isBehind } = await trustSummary(db.read, subject);
       if (isBehind) {
-        await catchUp(mostBehindMs);
+        await readable(() => catchUp(mostBehindMs));
         ({ counts: known } = await trustSummary(db.read, subject));
       }
       const counts = parseCounts(known ?? "{}");
@@ -439,7 +440,7 @@ export function openTrust(deps: Deps) {
 
     /** The pages with passages that need to be checked again, the newest loss first. */
     async recheck() {
-      await catchUp(mostBehindMs);
+      await readable(() => catchUp(mostBehindMs));
       const rows = await listTrustRows(db.read, {
         states: ["stale", "disputed", "withdrawn"],
         lost: true,
@@ -467,7 +468,7 @@ export function openTrust(deps: Deps) {
 
     /** The passages that lost their trust, the newest loss first. */
     async doubtful(): Promise<{ place: string; state: string; text: string; why: string }[]> {
-      await catchUp(mostBehindMs);
+      await readable(() => catchUp(mostBehindMs));
       const rows = await listTrustRows(db.read, { states: ["stale", "disputed", "withdrawn"], limit: mostDoubtful });
       return rows.map(({ subject, state, text, causes }) => {
         const [cause] = parseJsonOr<Cause[]>(causes, []);
@@ -482,11 +483,13 @@ export function openTrust(deps: Deps) {
       const subject = found.value;
       // Reading notices an edit of the file.
       const text = await textOf(subject);
-      if (!(await findTrustSubject(db.read, subject)))
-        await db.write((tx) => queueTrust(tx, "passage-wanted", [subject]));
-      await catchUpPage(subject);
-      await checkCited("%", subject);
-      await catchUpPage(subject);
+      await readable(async () => {
+        if (!(await findTrustSubject(db.read, subject)))
+          await db.write((tx) => queueTrust(tx, "passage-wanted", [subject]));
+        await catchUpPage(subject);
+        await checkCited("%", subject);
+        await catchUpPage(subject);
+      });
       const rows = new Map((await passagesOfSubject(db.read, subject)).map((row) => [row.hash, row]));
       const about = await this.about([subject]);
       const shown = passagesOf(text ?? "").flatMap(({ hash, line }) => {
@@ -532,6 +535,15 @@ const longestDoubt = 80;
 const mostBehindMs = 500;
 
 export type TrustStore = ReturnType<typeof openTrust>;
+
+/** While nothing can be written, e.g. on a full disk, readers get the states that are known. */
+async function readable(update: () => Promise<unknown>): Promise<void> {
+  try {
+    await update();
+  } catch (error) {
+    if (!storageProblem(error)) throw error;
+  }
+}
 
 const isSame = (a: CitedSourceRow, b: CitedSourceRow) => a.hash === b.hash && a.ref === b.ref && a.lines === b.lines;
 
