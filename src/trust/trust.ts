@@ -117,6 +117,8 @@ export function openTrust(deps: Deps) {
   /** Brings one page up to date, whatever else waits. */
   async function catchUpPage(subject: string): Promise<void> {
     await bySubject(await ticketsOfOthers(db.read, ticketsAtOnce));
+    if (!(await findTrustSubject(db.read, subject)))
+      await db.write((tx) => queueTrust(tx, "passage-wanted", [subject]));
     const tickets = await ticketsOfSubject(db.read, subject);
     if (tickets.length > 0) await update(subject, tickets);
   }
@@ -484,8 +486,6 @@ export function openTrust(deps: Deps) {
       // Reading notices an edit of the file.
       const text = await textOf(subject);
       await readable(async () => {
-        if (!(await findTrustSubject(db.read, subject)))
-          await db.write((tx) => queueTrust(tx, "passage-wanted", [subject]));
         await catchUpPage(subject);
         await checkCited("%", subject);
         await catchUpPage(subject);

@@ -40,7 +40,7 @@ export const rebuiltKind = "passage-rebuilt";
 
 /** Queues every page that is known, or all entries, to be computed from its history again. */
 export async function resetTrust(tx: Query): Promise<void> {
-  await tx.deleteFrom("trust_queue").execute();
+  await tx.deleteFrom("trust_queue").where("subject", "like", "entry:%").execute();
   await tx
     .insertInto("trust_queue")
     .columns(["kind", "subject"])
