@@ -366,8 +366,12 @@ async function finish(
   const { app } = crew;
   const rest = await restOf(app.db.read, run);
   const now = await app.runs.find(run);
+  // A killed process may have accepted the last task and not moved the branch: no later task would make up for it.
+  const followed = app.packs.isOn() ? ok(undefined) : await app.packs.follow(run);
   if (now?.state === "running" && isLost()) {
     // The other process finishes it.
+  } else if (now?.state === "running" && !followed.ok) {
+    await app.runs.step(run, { type: "stop", reason: followed.problem.message, cause: "other" }, by);
   } else if (now?.state === "running" && rest.open === 0) {
     await writeRunReports(crew, run, signal);
     await app.runs.step(run, { type: "finish", failed: rest.lost }, by);
