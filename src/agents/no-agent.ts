@@ -6,6 +6,10 @@ export const agentWorkIsOff =
 
 /** The refusal of a job in a workspace without an agent block. */
 export const noAgent = () =>
-  refuse("refused", "no agent is configured for jobs: scriptorium.yaml has no agent block", {
-    next: [{ operation: "configure_agent", to: "set one up" }],
-  });
+  refuse(
+    "refused",
+    "no agent is configured for jobs: scriptorium.yaml has no agent block with author_name and author_email",
+    {
+      next: [{ operation: "configure_agent", to: "set one up" }],
+    },
+  );
