@@ -44,8 +44,8 @@ test(
     const { url, child } = await serveProcess(root);
     let stderr = "";
     child.stderr?.on("data", (chunk) => (stderr += chunk));
-    await expect.poll(() => stderr.match(/runs-not-resumed/g)?.length ?? 0).toBeGreaterThan(1);
-    const line = stderr.split("\n").find((one) => one.includes("runs-not-resumed")) ?? "{}";
+    await expect.poll(() => stderr.match(/take-over-failed/g)?.length ?? 0).toBeGreaterThan(1);
+    const line = stderr.split("\n").find((one) => one.includes("take-over-failed")) ?? "{}";
     expect(JSON.parse(line)).toMatchObject({ host: expect.any(String), process: expect.stringMatching(/:\d+:\d+:/) });
     expect((await ask(url, "/healthz")).status).toBe(200);
     child.kill("SIGTERM");
