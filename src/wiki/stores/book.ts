@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod";
 import { ok, type Result, refuse } from "../../kernel/result.ts";
@@ -9,7 +9,7 @@ import { historyRefOf } from "../../store/git/history-ref.ts";
 import { parseJsonOr } from "../../store/json.ts";
 import { postgresName } from "../../store/postgres/address.ts";
 import { isInUse } from "../../store/queries/entries.ts";
-import { findMeta, setMeta } from "../../store/queries/meta.ts";
+import { addMeta, findMeta, setMeta } from "../../store/queries/meta.ts";
 import { writingStore } from "../../store/queries/versions.ts";
 
 /**
@@ -62,12 +62,18 @@ async function rememberBook({ db, config, newId }: Deps): Promise<void> {
   const known = readBookFile(config.stateFolder);
   const recorded = await recordedBook(db);
   if (!recorded && !known && !(await isInUse(db.read))) return;
-  const book = { id: recorded?.id ?? known?.id ?? newId("book"), store: config.store };
-  const file = { ...book, database: databaseName(config.database) };
-  if (!recorded) await db.write((tx) => recordBookIn(tx, book));
+  const { id } = recorded ?? (await firstRecord(db, { id: known?.id ?? newId("book"), store: config.store }));
+  const file = { id, store: config.store, database: databaseName(config.database) };
   if (known?.id !== file.id || known.store !== file.store || known.database !== file.database)
     writeBookFile(config.stateFolder, file);
 }
+
+/** Of processes that write for the first time at the same moment, one records the book, and all use that record. */
+const firstRecord = (db: Database, book: Book): Promise<Book> =>
+  db.write(async (tx) => {
+    await addMeta(tx, metaKey, JSON.stringify(book));
+    return parseJsonOr((await findMeta(tx, metaKey)) ?? "", book);
+  });
 
 export async function recordedBook(db: Database): Promise<Book | undefined> {
   const text = await findMeta(db.read, metaKey);
@@ -91,8 +97,13 @@ export function readBookFile(stateFolder: string): BookFile | undefined {
   }
 }
 
-export const writeBookFile = (stateFolder: string, book: BookFile) =>
-  writeFileSync(join(stateFolder, "book.json"), `${JSON.stringify(book, null, 2)}\n`, privateFile);
+/** Replaces the file as a whole: another process may be reading it. */
+export function writeBookFile(stateFolder: string, book: BookFile): void {
+  const file = join(stateFolder, "book.json");
+  const temporary = `${file}.${process.pid}.tmp`;
+  writeFileSync(temporary, `${JSON.stringify(book, null, 2)}\n`, privateFile);
+  renameSync(temporary, file);
+}
 
 /** The address of a database without user, password and options. */
 export function databaseName(address: DatabaseAddress): string {
