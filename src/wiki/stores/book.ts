@@ -68,7 +68,7 @@ async function rememberBook({ db, config, newId }: Deps): Promise<void> {
     writeBookFile(config.stateFolder, file);
 }
 
-/** Of processes that write for the first time at the same moment, one records the book, and all use that record. */
+/** Of processes that write for the first time at the same moment, one records the id of the wiki, and all use that record. */
 const firstRecord = (db: Database, book: Book): Promise<Book> =>
   db.write(async (tx) => {
     await addMeta(tx, metaKey, JSON.stringify(book));
