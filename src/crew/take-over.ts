@@ -22,7 +22,7 @@ export function takingOver(app: CrewApp, hands: Hands) {
   const { signal, isCarried } = hands;
   let looking: Promise<void> | undefined;
 
-  /** Why what cannot be taken over, as logged last: each search meets it again. */
+  /** The last logged reason for each run or plan that cannot be taken over: every search finds it again. */
   const unable = new Map<string, string>();
   function say(what: string, problem: string): void {
     if (unable.get(what) !== problem) app.log.error({ what, problem }, "not-taken-over");

@@ -1,7 +1,7 @@
 import type { PassageTrustRow } from "../store/trust-tables.ts";
 import { type Passage, plainText } from "./passages.ts";
 
-/** Who wrote a version, and on whose word. */
+/** The author of a version, and the person who approved it, if any. */
 export type Writing = Pick<
   PassageTrustRow,
   "how" | "author" | "role" | "run" | "task" | "epoch" | "version" | "written_at" | "approved_by"
